@@ -1,0 +1,162 @@
+"""Every key in the store, and how long it lives.
+
+    errands:store              hash    `generation`: random, written once by the first process that meets an empty
+                                       store
+
+    errands:s:{sid}            hash    the session: status, version, commit (id of the last one), token (its owner's
+                                       right to write), channel
+                                       (where the owner listens), cursor (last mail taken in), snapshot, agent
+                                       (digest), tools (digest), tenant,
+                                       parent, root, slug, created, updated
+    errands:s:{sid}:log        list    entries as the model saw them, append-only
+    errands:s:{sid}:mail       stream  the mailbox, trimmed to the cursor by the commit
+    errands:s:{sid}:mail:{sha1} string  receipt of one mail id; lives 24 h
+    errands:s:{sid}:events     stream  what watchers see; its ids are the replay cursor; the newest 1,000
+    errands:s:{sid}:calls      zset    call ids by time of recording
+    errands:s:{sid}:names      hash    provider call id -> newest call with it
+    errands:sessions           zset    every session by time of creation
+
+    errands:c:{cid}            hash    the call: see `scripts/commit.lua` (what is written first) and `wire.Claimed`
+    errands:c:{cid}:progress   stream  the 50 newest
+
+    errands:due                zset    sessions by the moment somebody must look: now (unread mail), end of the
+                                       owner's lease, next timer
+    errands:bell               list    ids of sessions that fell due: a hint that idle orchestrators block on;
+                                       capped, may be lost
+    errands:queued:{queue}     zset    queued calls by publication time, 0 = not published yet
+    errands:queue:{queue}      hash    claimed_upto (newest publication claimed), empty_since (first sight of the
+                                       empty list)
+    errands:queues             set     every queue ever published to
+    errands:watch              zset    every queued or running call, by the moment the sweeper must look
+    errands:workers            zset    incarnations by their last beat
+    errands:settled            zset    incarnations given up, by that moment; kept a day
+    errands:w:{inc}            hash    host, launcher pid, queues, slots, started
+    errands:w:{inc}:calls      hash    call -> process id of the pool process that runs it
+    errands:w:{inc}:wishes     hash    call -> why it should end
+    errands:agent:{digest}     string  an agent file as sessions keep it; lives 90 days after its last use
+    errands:toolset:{digest}   string  the tools of sessions as they were listed; lives 90 days after its last use
+    errands:agents             hash    slug -> newest digest
+    errands:catalogue:{inc}    hash    tool -> offer of a live worker; lives 15 s after its last beat
+    errands:events             stream  every session's events, for logs; the newest 10,000
+
+The broker's own keys stand beside them: one list per queue, named like the queue. A queue's name has no colon, so
+                                       the two never meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+PREFIX: Final = "errands:"
+
+STORE: Final = PREFIX + "store"
+SESSIONS: Final = PREFIX + "sessions"
+DUE: Final = PREFIX + "due"
+BELL: Final = PREFIX + "bell"
+QUEUES: Final = PREFIX + "queues"
+WATCH: Final = PREFIX + "watch"
+WORKERS: Final = PREFIX + "workers"
+SETTLED: Final = PREFIX + "settled"
+AGENTS: Final = PREFIX + "agents"
+EVENTS: Final = PREFIX + "events"
+
+MAIL_RECEIPT_MS: Final = 24 * 3600 * 1000
+SETTLED_MS: Final = 24 * 3600 * 1000
+DEFINITION_SECONDS: Final = 90 * 24 * 3600
+CATALOGUE_SECONDS: Final = 15
+EVENTS_KEPT: Final = 1_000
+ALL_EVENTS_KEPT: Final = 10_000
+PROGRESS_KEPT: Final = 50
+MAIL_BOUND: Final = 256
+NOTIFY_BOUND: Final = 16
+
+
+def session(sid: str) -> str:
+    """Key of a session's head."""
+    return f"{PREFIX}s:{sid}"
+
+
+def log(sid: str) -> str:
+    """Key of a session's log."""
+    return f"{PREFIX}s:{sid}:log"
+
+
+def mail(sid: str) -> str:
+    """Key of a session's mailbox."""
+    return f"{PREFIX}s:{sid}:mail"
+
+
+def receipt(sid: str, mail_id: str) -> str:
+    """Key of the receipt of one mail; the id is foreign text, so only its digest stands in the key."""
+    return f"{PREFIX}s:{sid}:mail:{hashlib.sha1(mail_id.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def events(sid: str) -> str:
+    """Key of a session's event stream."""
+    return f"{PREFIX}s:{sid}:events"
+
+
+def calls(sid: str) -> str:
+    """Key of the index of a session's calls."""
+    return f"{PREFIX}s:{sid}:calls"
+
+
+def names(sid: str) -> str:
+    """Key of a session's index of provider call ids."""
+    return f"{PREFIX}s:{sid}:names"
+
+
+def call(cid: str) -> str:
+    """Key of a call's record."""
+    return f"{PREFIX}c:{cid}"
+
+
+def progress(cid: str) -> str:
+    """Key of a call's progress."""
+    return f"{PREFIX}c:{cid}:progress"
+
+
+def queued(queue: str) -> str:
+    """Key of the index of a queue's unclaimed calls."""
+    return f"{PREFIX}queued:{queue}"
+
+
+def queue_marks(queue: str) -> str:
+    """Key of what the sweeper remembers of a queue."""
+    return f"{PREFIX}queue:{queue}"
+
+
+def worker(incarnation: str) -> str:
+    """Key of a worker incarnation's description."""
+    return f"{PREFIX}w:{incarnation}"
+
+
+def worker_calls(incarnation: str) -> str:
+    """Key of what an incarnation runs."""
+    return f"{PREFIX}w:{incarnation}:calls"
+
+
+def wishes(incarnation: str) -> str:
+    """Key of the stops that an incarnation is asked for."""
+    return f"{PREFIX}w:{incarnation}:wishes"
+
+
+def catalogue(incarnation: str) -> str:
+    """Key of what an incarnation offers."""
+    return f"{PREFIX}catalogue:{incarnation}"
+
+
+def agent(digest: str) -> str:
+    """Key of an agent file."""
+    return f"{PREFIX}agent:{digest}"
+
+
+def toolset(digest: str) -> str:
+    """Key of a listed set of tools."""
+    return f"{PREFIX}toolset:{digest}"
+
+
+def channel(owner: str) -> str:
+    """Pub/sub channel on which a live owner hears of mail."""
+    return f"{PREFIX}owner:{owner}"

@@ -1,0 +1,155 @@
+"""The transitions that a worker asks for: claim, progress, notify, finish. Each names the attempt by its token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from errands_config import keys
+from errands_config.scripts.script import Invocation, Scalar, Script
+from errands_config.scripts.sessions import outcome_fields
+from errands_config.wire import CallPolicy, Claimed, Outcome, TaskMessage
+
+MAIL_INLINE_BYTES = 16_384
+"""A larger result is not copied into its completion mail; it is read from the record."""
+DEADLINE_SLACK_MS = 5_000
+"""How long after its deadline the sweeper asks a running call to end, should its own supervisor not have done so."""
+
+_CLAIM = Script(
+    "claim",
+    keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "events", "all_events"),
+    args=("cid", "attempt", "token", "worker", "pid", "published", "slack_ms"),
+    shared=("events", "record"),
+)
+_PROGRESS = Script(
+    "progress",
+    keys=("call", "progress", "events", "all_events"),
+    args=("cid", "token", "payload"),
+    shared=("events", "record"),
+)
+_NOTIFY = Script(
+    "notify",
+    keys=("call", "progress", "session", "mail", "due", "bell", "events", "all_events"),
+    args=("cid", "sid", "token", "number", "payload", "text", "bound", "mail_bound"),
+    shared=("events", "record", "wake"),
+)
+_FINISH = Script(
+    "finish",
+    keys=(
+        "call",
+        "session",
+        "mail",
+        "due",
+        "bell",
+        "events",
+        "all_events",
+        "watch",
+        "queued",
+        "worker_calls",
+        "wishes",
+    ),  # fmt: skip
+    args=("cid", "sid", "token", "outcome", "inline_bytes"),
+    shared=("events", "record", "wake", "outcome", "ending"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who runs an attempt: the worker incarnation and the pool process in it."""
+
+    worker: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRefused:
+    """Why a message is void: `lapsed` (the worker was given up), `unknown`, or the call's state forbids it."""
+
+    why: Literal["lapsed", "unknown", "refused"]
+    state: str = ""
+
+
+def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claimed | ClaimRefused]:
+    """Take a queued call for one attempt. The same token again gets the same answer."""
+    cid, sid = message.call, message.session
+    named = {
+        "call": keys.call(cid), "queued": keys.queued(message.queue), "marks": keys.queue_marks(message.queue),
+        "workers": keys.WORKERS, "worker_calls": keys.worker_calls(holder.worker), "watch": keys.WATCH,
+        "events": keys.events(sid), "all_events": keys.EVENTS,
+    }  # fmt: skip
+    args: dict[str, Scalar] = {
+        "cid": cid, "attempt": message.attempt, "token": token, "worker": holder.worker, "pid": holder.pid,
+        "published": message.published, "slack_ms": DEADLINE_SLACK_MS,
+    }  # fmt: skip
+
+    def parse(answer: Any) -> Claimed | ClaimRefused:
+        if answer[0] != "ok":
+            return ClaimRefused(answer[0], answer[1] if len(answer) > 1 else "")
+        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline = answer[1:]
+        return Claimed(
+            call=cid, session=session, conversation=conversation, agent=agent, tool=tool, provider_id=provider_id,
+            arguments=arguments, policy=CallPolicy.model_validate_json(policy), attempt=int(attempt), token=token,
+            deadline_ms=int(deadline),
+        )  # fmt: skip
+
+    return _CLAIM.use(named, args, parse)
+
+
+Written = Literal["ok", "kept", "lost"]
+
+
+def progress(call: Claimed, payload: str) -> Invocation[Written]:
+    """Keep one progress entry (JSON text). `lost`: the attempt holds the call no more."""
+    named = {
+        "call": keys.call(call.call), "progress": keys.progress(call.call), "events": keys.events(call.session),
+        "all_events": keys.EVENTS,
+    }  # fmt: skip
+    return _PROGRESS.use(named, {"cid": call.call, "token": call.token, "payload": payload}, lambda answer: answer)
+
+
+def notify(call: Claimed, number: int, payload: str, text: str) -> Invocation[Written]:
+    """Keep one progress entry and mail its text, while the call has mails left. `kept`: progress only.
+
+    `number` counts this attempt's notifies from 1; the same number again is seen as a repeat.
+    """
+    sid = call.session
+    named = {
+        "call": keys.call(call.call), "progress": keys.progress(call.call), "session": keys.session(sid),
+        "mail": keys.mail(sid), "due": keys.DUE, "bell": keys.BELL, "events": keys.events(sid),
+        "all_events": keys.EVENTS,
+    }  # fmt: skip
+    args: dict[str, Scalar] = {
+        "cid": call.call, "sid": sid, "token": call.token, "number": number, "payload": payload, "text": text,
+        "bound": keys.NOTIFY_BOUND, "mail_bound": keys.MAIL_BOUND,
+    }  # fmt: skip
+    return _NOTIFY.use(named, args, lambda answer: answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of a finish. `late`: the call had ended already; `lost`: the attempt holds it no more."""
+
+    outcome: Literal["ok", "late", "lost", "unknown"]
+    detail: str = ""
+    """The end's place in the session's events, or the state that was met."""
+
+
+def finish(call: Claimed, holder: Holder, queue: str, outcome: Outcome) -> Invocation[Finished]:
+    """Enter the call's final state. First writer wins."""
+    named = ending_keys(call.call, call.session, queue, holder.worker)
+    args: dict[str, Scalar] = {
+        "cid": call.call, "sid": call.session, "token": call.token,
+        "outcome": orjson.dumps(outcome_fields(outcome)).decode(), "inline_bytes": MAIL_INLINE_BYTES,
+    }  # fmt: skip
+    return _FINISH.use(named, args, lambda answer: Finished(*answer))
+
+
+def ending_keys(cid: str, sid: str, queue: str, worker: str) -> dict[str, str]:
+    """The keys that the end of a call touches. Without a queue or a worker the name is one that never exists."""
+    return {
+        "call": keys.call(cid), "session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE,
+        "bell": keys.BELL, "events": keys.events(sid), "all_events": keys.EVENTS, "watch": keys.WATCH,
+        "queued": keys.queued(queue), "worker_calls": keys.worker_calls(worker), "wishes": keys.wishes(worker),
+    }  # fmt: skip

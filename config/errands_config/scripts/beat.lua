@@ -1,0 +1,6 @@
+-- A worker incarnation lives. Answers what it runs and which of it should end; one that was given up is told so.
+if redis.call('ZSCORE', K.settled, A.worker) then return {'settled', now} end
+redis.call('ZADD', K.workers, now, A.worker)
+redis.call('HSET', K.worker, 'beat', now, unpack(cjson.decode(A.facts)))
+redis.call('EXPIRE', K.catalogue, A.catalogue_seconds)
+return {'ok', now, redis.call('HGETALL', K.worker_calls), redis.call('HGETALL', K.wishes)}

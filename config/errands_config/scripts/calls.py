@@ -1,0 +1,144 @@
+"""The transitions of a call that others than its worker ask for: cancel, repeat, overdue, settle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from errands_config import keys
+from errands_config.scripts.attempts import MAIL_INLINE_BYTES, ending_keys
+from errands_config.scripts.script import Invocation, Scalar, Script
+from errands_config.wire import Actor
+
+_ENDING = (
+    "call", "session", "mail", "due", "bell", "events", "all_events", "watch", "queued", "worker_calls", "wishes",
+)  # fmt: skip
+_ENDS = ("events", "record", "wake", "outcome", "ending")
+_CANCEL = Script(
+    "cancel",
+    keys=_ENDING,
+    args=("cid", "sid", "worker_seen", "queue_seen", "by", "reason", "asker", "inline_bytes"),
+    shared=_ENDS,
+)
+_OVERDUE = Script(
+    "overdue",
+    keys=_ENDING,
+    args=("cid", "sid", "worker_seen", "queue_seen", "offered", "again_ms", "inline_bytes"),
+    shared=_ENDS,
+)
+_SETTLE_CALL = Script(
+    "settle_call",
+    keys=_ENDING,
+    args=("cid", "sid", "worker", "pid", "reason", "confirmed", "inline_bytes"),
+    shared=_ENDS,
+)
+_REPEAT = Script("repeat", keys=("call", "queued", "marks", "list"), args=("cid", "patience_ms"), shared=("record",))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call stood when its record was read; a script that ends it answers `moved` when it stands elsewhere."""
+
+    cid: str
+    sid: str
+    queue: str
+    worker: str
+    tool: str
+
+    FIELDS = ("session", "queue", "worker", "tool")
+
+    @classmethod
+    def of(cls, cid: str, fields: Sequence[str | None]) -> Place | None:
+        """From an HMGET of `FIELDS`; None when there is no such call."""
+        sid, queue, worker, tool = (field or "" for field in fields)
+        return cls(cid, sid, queue, worker, tool) if sid else None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAnswer:
+    """What asking for an end met.
+
+    `cancelled`: ended now (or by the same asker before); `asked`: a running call was given the wish; `final`: it had
+    ended by itself; `moved`: read its place again and repeat.
+    """
+
+    outcome: Literal["cancelled", "asked", "final", "moved", "unknown"]
+    previous: str = ""
+    state: str = ""
+    worker: str = ""
+    pid: str = ""
+
+
+def cancel(place: Place, *, by: Actor, reason: str, asker: str = "") -> Invocation[CancelAnswer]:
+    """Ask for the end of a call. `asker` is the asking call's id, so that a repeat is answered as the first time."""
+    args: dict[str, Scalar] = {
+        "cid": place.cid, "sid": place.sid, "worker_seen": place.worker, "queue_seen": place.queue, "by": by,
+        "reason": reason, "asker": asker, "inline_bytes": MAIL_INLINE_BYTES,
+    }  # fmt: skip
+    return _CANCEL.use(_keys(place), args, lambda answer: CancelAnswer(*answer))
+
+
+def _keys(place: Place) -> dict[str, str]:
+    return ending_keys(place.cid, place.sid, place.queue, place.worker)
+
+
+@dataclass(frozen=True, slots=True)
+class OverdueAnswer:
+    """What became of a call whose moment passed. `asked`: its worker lives and was told to end it."""
+
+    outcome: Literal["early", "final", "asked", "ended", "moved"]
+    state: str = ""
+
+
+def overdue(place: Place, *, offered: bool, again_ms: int = 5_000) -> Invocation[OverdueAnswer]:
+    """End a call that nobody claimed in time; ask a running one to end. `offered`: a live worker has its tool."""
+    args: dict[str, Scalar] = {
+        "cid": place.cid, "sid": place.sid, "worker_seen": place.worker, "queue_seen": place.queue,
+        "offered": int(offered), "again_ms": again_ms, "inline_bytes": MAIL_INLINE_BYTES,
+    }  # fmt: skip
+    return _OVERDUE.use(_keys(place), args, lambda answer: OverdueAnswer(*answer))
+
+
+def settle_call(
+    place: Place, worker: str, *, pid: str = "", reason: str = "", confirmed: bool = True
+) -> Invocation[str]:
+    """End a call whose process is gone; answers its final state, or an empty text when nothing was to be done.
+
+    With a `pid` only the attempt of that pool process is meant. `confirmed`: whether it is certain that nothing of the
+    call runs any more.
+    """
+    args: dict[str, Scalar] = {
+        "cid": place.cid, "sid": place.sid, "worker": worker, "pid": pid, "reason": reason,
+        "confirmed": "" if confirmed else "false", "inline_bytes": MAIL_INLINE_BYTES,
+    }  # fmt: skip
+    named = ending_keys(place.cid, place.sid, place.queue, worker)
+    return _SETTLE_CALL.use(named, args, lambda answer: answer[1] if answer[0] == "ended" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Republish:
+    """A message that has to be published (again): the `count`-th of this call, at store time `now` (ms)."""
+
+    cid: str
+    sid: str
+    queue: str
+    tool: str
+    attempt: int
+    count: int
+    now: int
+
+
+def repeat(cid: str, queue: str, patience_ms: int = 2_000) -> Invocation[Republish | None]:
+    """Whether a queued call's message must be published again; counts it as published now if so."""
+    named = {
+        "call": keys.call(cid), "queued": keys.queued(queue), "marks": keys.queue_marks(queue), "list": queue,
+    }  # fmt: skip
+
+    def parse(answer: Any) -> Republish | None:
+        if answer[0] != "publish":
+            return None
+        _, now, count, attempt, sid, tool = answer
+        return Republish(cid, sid, queue, tool, int(attempt), int(count), int(now))
+
+    return _REPEAT.use(named, {"cid": cid, "patience_ms": patience_ms}, parse)

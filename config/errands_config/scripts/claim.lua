@@ -1,0 +1,21 @@
+-- Gives one attempt of a queued call to a worker. A message is a permission for one attempt: every other copy is refused.
+if not redis.call('ZSCORE', K.workers, A.worker) then return {'lapsed'} end
+local c = record(K.call)
+if not c then return {'unknown'} end
+local again = c.state == 'running' and c.token == A.token
+if not again and (c.state ~= 'queued' or c.attempt ~= A.attempt) then return {'refused', c.state, c.attempt} end
+local policy = cjson.decode(c.policy)
+local limit = policy.timeout_seconds * 1000
+if not again then
+  redis.call('HSET', K.call, 'state', 'running', 'token', A.token, 'worker', A.worker, 'pid', A.pid, 'started_at', now,
+             'deadline', string.format('%.0f', now + limit))
+  redis.call('ZREM', K.queued, A.cid)
+  local upto = math.min(tonumber(A.published), now)
+  if upto > tonumber(redis.call('HGET', K.marks, 'claimed_upto') or '0') then redis.call('HSET', K.marks, 'claimed_upto', upto) end
+  redis.call('HSET', K.worker_calls, A.cid, A.pid)
+  redis.call('ZADD', K.watch, now + limit + tonumber(A.slack_ms), A.cid)
+  event('tool_call.started', with(call_facts(A.cid, c), {'queued_ms', now - tonumber(c.queued_at)}))
+  c.deadline = now + limit
+end
+return {'ok', c.session, c.conversation, c.agent or '', c.tool, c.provider_id, redis.call('HGET', K.call, 'arguments'), c.policy, c.attempt,
+        string.format('%.0f', tonumber(c.deadline) - now)}

@@ -1,0 +1,48 @@
+-- One step of a session: what the model will see or has said, its calls as records and messages, and where the step stands.
+-- Token and version must match; the same commit again is answered as before.
+local head = redis.call('HMGET', K.session, 'token', 'version', 'commit', 'conversation', 'root')
+if head[1] ~= A.token then return {'stale', now} end
+if head[2] ~= A.version then return {head[3] == A.commit and 'ok' or 'stale', now} end
+local payload = cjson.decode(A.payload)
+local conversation = head[5] or A.sid
+
+for _, entry in ipairs(payload.log) do redis.call('RPUSH', K.log, entry) end
+for _, e in ipairs(payload.events) do
+  event(e[1], with({'session_id', A.sid, 'conversation_id', conversation}, e[2]))
+end
+
+local function write_record(r)
+  local fields = {'session', A.sid, 'conversation', conversation, 'created', now, 'attempt', '1', 'published', '0'}
+  for name, value in pairs(r.fields) do with(fields, {name, value}) end
+  redis.call('HSET', r.key, unpack(fields))
+  redis.call('ZADD', K.calls, now, r.id)
+  if r.fields.provider_id ~= '' then redis.call('HSET', K.names, r.fields.provider_id, r.id) end
+end
+local function end_unborn(r)
+  local c = {session = A.sid, conversation = conversation, tool = r.fields.tool, provider_id = r.fields.provider_id, attempt = '1'}
+  redis.call('HSET', r.key, 'ended_at', now)
+  local seq = event('tool_call.' .. r.fields.state, end_facts(r.id, c, r.fields), true)
+  redis.call('HSET', r.key, 'end_seq', seq)
+end
+for _, r in ipairs(payload.records) do
+  write_record(r)
+  if FINAL[r.fields.state] then end_unborn(r) end
+end
+
+local function publish(p)
+  local c = record(p.key)
+  if not c or c.state ~= 'waiting' then return end
+  redis.call('HSET', p.key, 'state', 'queued', 'queued_at', now, 'published', '1')
+  redis.call('ZADD', p.queued, p.message ~= '' and now or 0, p.id)
+  redis.call('ZADD', K.watch, now + p.queue_timeout_ms, p.id)
+  redis.call('SADD', K.queues, p.queue)
+  if p.message ~= '' then redis.call('LPUSH', p.list, p.message) end
+  event('tool_call.queued', call_facts(p.id, c))
+end
+for _, p in ipairs(payload.publish) do publish(p) end
+
+redis.call('HSET', K.session, 'version', tonumber(A.version) + 1, 'commit', A.commit, 'snapshot', A.snapshot,
+           'cursor', A.cursor, 'updated', now)
+if A.trim ~= '' then redis.call('XTRIM', K.mail, 'MINID', A.trim) end
+redis.call('ZADD', K.due, now + tonumber(A.lease), A.sid)
+return {'ok', now}

@@ -1,0 +1,12 @@
+-- What an end says in events, and the fields of an outcome. Needs events.lua
+local FINAL = {completed = true, failed = true, denied = true, skipped = true, expired = true, timed_out = true,
+               cancelled = true, orphaned = true}
+local function end_facts(cid, c, o)
+  local facts = call_facts(cid, c)
+  if c.started_at then with(facts, {'elapsed_ms', now - tonumber(c.started_at)}) end
+  if o.state == 'failed' then with(facts, {'error', o.error_kind}) end
+  if o.state == 'timed_out' then with(facts, {'timeout_seconds', o.timeout_seconds}) end
+  if o.state == 'cancelled' then with(facts, {'reason', o.reason, 'by', o.by}) end
+  return facts
+end
+local OUTCOME = {'state', 'result', 'result_type', 'error', 'error_kind', 'by', 'reason', 'confirmed', 'timeout_seconds'}

@@ -1,0 +1,6 @@
+-- News of a running call, from the attempt that holds it.
+local c = record(K.call)
+if not c or c.state ~= 'running' or c.token ~= A.token then return 'lost' end
+redis.call('XADD', K.progress, 'MAXLEN', 50, '*', 'at', now, 'payload', A.payload)
+event('tool_call.progressed', with(call_facts(A.cid, c), {'payload_bytes', #A.payload}))
+return 'ok'

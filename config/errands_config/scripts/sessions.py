@@ -1,0 +1,297 @@
+"""The transitions of a session: create, acquire, renew, commit, park, send mail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from errands_config import keys
+from errands_config.scripts.script import Invocation, Script
+from errands_config.wire import CallState, Mail, MailKind, Outcome
+
+_WAKE = ("session", "due", "bell")
+_CREATE = Script(
+    "create",
+    keys=("session", "mail", "sessions", "due", "bell", "agent", "toolset"),
+    args=("sid", "head", "agent", "toolset", "definition_seconds", "mail_id", "text"),
+    shared=("wake",),
+)
+_ACQUIRE = Script("acquire", keys=("session", "mail", "due"), args=("sid", "token", "channel", "lease", "named"))
+_RENEW = Script("renew", keys=("due",), args=("count", "lease"))
+_COMMIT = Script(
+    "commit",
+    keys=("session", "log", "mail", "events", "all_events", "calls", "names", "due", "watch", "queues"),
+    args=("sid", "token", "version", "commit", "cursor", "trim", "snapshot", "lease", "payload"),
+    shared=("events", "record", "outcome"),
+)
+_PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "status", "until", "lease"))
+_SEND_MAIL = Script(
+    "send_mail",
+    keys=("session", "mail", "receipt", "due", "bell"),
+    args=("sid", "id", "kind", "sender", "priority", "text", "bound", "receipt_ms"),
+    shared=("wake",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """What a session is made of: its agent file and the tools as listed now, each under its digest."""
+
+    agent_digest: str
+    agent: str
+    toolset_digest: str
+    toolset: str
+
+
+def create(
+    sid: str, slug: str, definitions: Definitions, *, text: str = "", mail_id: str = "first", tenant: str = ""
+) -> Invocation[Literal["created", "exists"]]:
+    """Write a new session; with a `text` its first user message, too, which makes it due."""
+    head = {
+        "status": "ready", "snapshot": "", "agent": definitions.agent_digest, "tools": definitions.toolset_digest,
+        "slug": slug, "tenant": tenant, "parent": "", "root": sid, "conversation": sid,
+    }  # fmt: skip
+    named = {
+        "session": keys.session(sid), "mail": keys.mail(sid), "sessions": keys.SESSIONS, "due": keys.DUE,
+        "bell": keys.BELL, "agent": keys.agent(definitions.agent_digest),
+        "toolset": keys.toolset(definitions.toolset_digest),
+    }  # fmt: skip
+    args = {
+        "sid": sid, "head": orjson.dumps(head).decode(), "agent": definitions.agent, "toolset": definitions.toolset,
+        "definition_seconds": keys.DEFINITION_SECONDS, "mail_id": mail_id, "text": text,
+    }  # fmt: skip
+    return _CREATE.use(named, args, lambda answer: answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A session as its owner meets it."""
+
+    sid: str
+    version: int
+    cursor: str
+    snapshot: str
+    """JSON of the session's state; empty before the first step."""
+    agent: str
+    tools: str
+    slug: str
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The right to step a session, for one lease. `now` is the store's time in ms."""
+
+    head: Head
+    mail: tuple[Mail, ...]
+    now: int
+
+
+Refused = Literal["gone", "owned", "early"]
+
+
+def acquire(
+    sid: str, token: str, channel: str, lease_ms: int, *, named: bool = False
+) -> Invocation[Acquired | Refused]:
+    """Become the owner of a session that is due; a `named` one need not be due. Never takes it from a live owner."""
+    named_keys = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
+    args = {"sid": sid, "token": token, "channel": channel, "lease": lease_ms, "named": int(named)}
+
+    def parse(answer: Any) -> Acquired | Refused:
+        if answer[0] != "ok":
+            return answer[0]
+        _, now, head, mail = answer
+        version, cursor, snapshot, agent, tools, slug, _status, root = head[2:]
+        return Acquired(
+            Head(sid, int(version), cursor, snapshot or "", agent, tools, slug, root or sid), read_mail(mail), int(now)
+        )
+
+    return _ACQUIRE.use(named_keys, args, parse)
+
+
+Held = Literal["ok", "mail", "lost"]
+
+
+def renew(held: Sequence[tuple[str, str]], lease_ms: int) -> Invocation[tuple[Held, ...]]:
+    """Keep the (session, token) pairs in hand; answers for each whether it is lost or has unread mail."""
+    more = tuple(key for sid, _ in held for key in (keys.session(sid), keys.mail(sid)))
+    args = (len(held), lease_ms, *(part for pair in held for part in pair))
+    return Invocation(_RENEW, (keys.DUE, *more), args, tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A call's record as a commit writes it: `waiting`, or ended before it began."""
+
+    id: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A waiting call that becomes queued. `message` goes on the queue's list; empty: the dispatcher sends it."""
+
+    id: str
+    queue: str
+    queue_timeout_ms: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One step, to be written at once."""
+
+    id: str
+    """The same commit again is answered `ok` again."""
+    version: int
+    cursor: str
+    snapshot: str
+    log: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
+    publish: tuple[Publication, ...] = ()
+    events: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Kind, and names and values in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a commit or a park met, and the store's time in ms."""
+
+    outcome: Literal["ok", "stale", "parked", "mail", "due"]
+    now: int
+    mail: tuple[Mail, ...] = ()
+
+
+def commit(sid: str, token: str, step: Commit, lease_ms: int) -> Invocation[Answered]:
+    """Write one step of an owned session; `stale` when the session has another owner or another version."""
+    named = {
+        "session": keys.session(sid), "log": keys.log(sid), "mail": keys.mail(sid), "events": keys.events(sid),
+        "all_events": keys.EVENTS, "calls": keys.calls(sid), "names": keys.names(sid), "due": keys.DUE,
+        "watch": keys.WATCH, "queues": keys.QUEUES,
+    }  # fmt: skip
+    args = {
+        "sid": sid, "token": token, "version": step.version, "commit": step.id, "cursor": step.cursor,
+        "trim": _after(step.cursor), "snapshot": step.snapshot, "lease": lease_ms, "payload": _payload(step),
+    }  # fmt: skip
+    return _COMMIT.use(named, args, lambda answer: Answered(answer[0], int(answer[1])), _touched(step))
+
+
+def _touched(step: Commit) -> tuple[str, ...]:
+    records = (keys.call(r.id) for r in step.records)
+    published = (k for p in step.publish for k in (keys.call(p.id), keys.queued(p.queue), p.queue))
+    return (*records, *published)
+
+
+def _payload(step: Commit) -> str:
+    body = {
+        "log": step.log,
+        "events": step.events,
+        "records": [{"id": r.id, "key": keys.call(r.id), "fields": r.fields} for r in step.records],
+        "publish": [
+            {
+                "id": p.id, "key": keys.call(p.id), "queue": p.queue, "queued": keys.queued(p.queue), "list": p.queue,
+                "message": p.message, "queue_timeout_ms": p.queue_timeout_ms,
+            }
+            for p in step.publish
+        ],
+    }  # fmt: skip
+    return orjson.dumps(body).decode()
+
+
+def _after(stream_id: str) -> str:
+    """The smallest id that is later: everything up to the cursor is trimmed."""
+    if stream_id == "0-0":
+        return ""
+    ms, seq = stream_id.split("-")
+    return f"{ms}-{int(seq) + 1}"
+
+
+def park(sid: str, token: str, status: str, until: int | None, lease_ms: int) -> Invocation[Answered]:
+    """Let go of a session until mail or `until` (store time, ms); unread mail is handed over instead."""
+    named = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
+    args = {"sid": sid, "token": token, "status": status, "until": "" if until is None else until, "lease": lease_ms}
+
+    def parse(answer: Any) -> Answered:
+        return Answered(answer[0], int(answer[1]), read_mail(answer[2]) if answer[0] == "mail" else ())
+
+    return _PARK.use(named, args, parse)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a letter. `seq` is its place in the mailbox."""
+
+    outcome: Literal["sent", "duplicate", "full", "unknown"]
+    seq: str = ""
+
+
+def send_mail(
+    sid: str,
+    mail_id: str,
+    kind: MailKind,
+    text: str,
+    *,
+    sender: str = "user",
+    priority: Literal["normal", "interrupt"] = "normal",
+) -> Invocation[Receipt]:
+    """Put a letter into a mailbox, once an id within 24 h."""
+    named = {
+        "session": keys.session(sid), "mail": keys.mail(sid), "receipt": keys.receipt(sid, mail_id), "due": keys.DUE,
+        "bell": keys.BELL,
+    }  # fmt: skip
+    args = {
+        "sid": sid, "id": mail_id, "kind": kind, "sender": sender, "priority": priority, "text": text,
+        "bound": keys.MAIL_BOUND, "receipt_ms": keys.MAIL_RECEIPT_MS,
+    }  # fmt: skip
+    return _SEND_MAIL.use(named, args, lambda answer: Receipt(*answer))
+
+
+def read_mail(entries: Sequence[Any]) -> tuple[Mail, ...]:
+    """Stream entries, as XRANGE gives them, as letters."""
+    return tuple(_letter(seq, dict(zip(flat[::2], flat[1::2], strict=True))) for seq, flat in entries)
+
+
+def _letter(seq: str, fields: dict[str, str]) -> Mail:
+    outcome = read_outcome(fields) if fields["kind"] == "toolCallFinished" else None
+    return Mail(
+        seq=seq,
+        id=fields["id"],
+        kind=fields["kind"],  # pyright: ignore[reportArgumentType]
+        sender=fields["sender"],
+        priority=fields.get("priority", "normal"),  # pyright: ignore[reportArgumentType]
+        at=int(fields["at"]),
+        text=fields.get("text", ""),
+        call=fields.get("call", ""),
+        outcome=outcome,
+        truncated=fields.get("truncated") == "1",
+    )
+
+
+def read_outcome(fields: Mapping[str, str]) -> Outcome:
+    """The outcome of a call, from the fields of its record or of its completion mail."""
+    seconds = fields.get("timeout_seconds")
+    return Outcome(
+        state=CallState(fields["state"]),
+        result=fields.get("result", ""),
+        result_type="json" if fields.get("result_type") == "json" else "text",
+        error=fields.get("error", ""),
+        error_kind=fields.get("error_kind", ""),
+        by=fields.get("by", ""),
+        reason=fields.get("reason", ""),
+        confirmed=fields.get("confirmed") != "false",
+        timeout_seconds=float(seconds) if seconds else None,
+    )
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, str]:
+    """An outcome as a record keeps it; what is empty is left out."""
+    fields = {
+        "state": str(outcome.state), "result": outcome.result, "result_type": outcome.result_type,
+        "error": outcome.error, "error_kind": outcome.error_kind, "by": outcome.by, "reason": outcome.reason,
+        "confirmed": "" if outcome.confirmed else "false",
+        "timeout_seconds": "" if outcome.timeout_seconds is None else f"{outcome.timeout_seconds:g}",
+    }  # fmt: skip
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,57 @@
+"""The transitions of a worker incarnation: beat, settle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from errands_config import keys
+from errands_config.scripts.script import Invocation, Script
+
+_BEAT = Script(
+    "beat",
+    keys=("workers", "settled", "worker", "worker_calls", "wishes", "catalogue"),
+    args=("worker", "facts", "catalogue_seconds"),
+)
+_SETTLE = Script("settle", keys=("workers", "settled"), args=("worker", "beat", "keep_ms"))
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a beat brought back. `calls`: call -> process id; `wishes`: call -> `cancel` or `deadline`."""
+
+    state: Literal["ok", "settled"]
+    now: int
+    calls: dict[str, int]
+    wishes: dict[str, str]
+
+
+def beat(worker: str, facts: dict[str, str]) -> Invocation[Beat]:
+    """Say that an incarnation lives; `facts` describe it: host, launcher, queues, slots."""
+    named = {
+        "workers": keys.WORKERS, "settled": keys.SETTLED, "worker": keys.worker(worker),
+        "worker_calls": keys.worker_calls(worker), "wishes": keys.wishes(worker), "catalogue": keys.catalogue(worker),
+    }  # fmt: skip
+    flat = [part for pair in facts.items() for part in pair]
+    args = {"worker": worker, "facts": orjson.dumps(flat).decode(), "catalogue_seconds": keys.CATALOGUE_SECONDS}
+
+    def parse(answer: Any) -> Beat:
+        if answer[0] == "settled":
+            return Beat("settled", int(answer[1]), {}, {})
+        _, now, calls, wishes = answer
+        return Beat("ok", int(now), {c: int(p) for c, p in _pairs(calls).items()}, _pairs(wishes))
+
+    return _BEAT.use(named, args, parse)
+
+
+def _pairs(answer: Any) -> dict[str, str]:
+    return dict(answer) if isinstance(answer, dict) else dict(zip(answer[::2], answer[1::2], strict=True))
+
+
+def settle(worker: str, watched_beat: str = "") -> Invocation[Literal["settled", "moved", "unknown"]]:
+    """Give an incarnation up. With a `watched_beat` nothing is done if it has beaten since."""
+    named = {"workers": keys.WORKERS, "settled": keys.SETTLED}
+    args = {"worker": worker, "beat": watched_beat, "keep_ms": keys.SETTLED_MS}
+    return _SETTLE.use(named, args, lambda answer: answer)

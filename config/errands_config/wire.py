@@ -1,0 +1,159 @@
+"""The frozen values that cross the store: states, policies, what a worker claims and reports, mail, tool offers.
+
+Field names in the store are the field names here. Version 1; fixtures in `tests/unit/wire_v1/` pin the form.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+WIRE_VERSION = 1
+
+
+class Frozen(BaseModel):
+    """An immutable value; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CallState(StrEnum):
+    """Where a call is in its life. A final state is entered once and never left."""
+
+    WAITING = "waiting"
+    """Recorded, not published: no slot, an earlier runSync call, or a shared limit."""
+    QUEUED = "queued"
+    """A worker may claim it."""
+    RUNNING = "running"
+    """One worker holds it."""
+    DEFERRED = "deferred"
+    """Waits for somebody outside."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    DENIED = "denied"
+    SKIPPED = "skipped"
+    EXPIRED = "expired"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    ORPHANED = "orphaned"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can change this call any more."""
+        return self not in _OPEN
+
+
+_OPEN = frozenset({CallState.WAITING, CallState.QUEUED, CallState.RUNNING, CallState.DEFERRED})
+
+Actor: TypeAlias = Literal["model", "user", "operator", "system", "deadline"]
+"""Who asked for a stop."""
+
+ResultType: TypeAlias = Literal["text", "json"]
+
+
+class CallPolicy(Frozen):
+    """How one call runs, resolved once and stored with the call."""
+
+    disposition: Literal["runSync", "runAsync"] = "runSync"
+    attach_seconds: float | None = None
+    """How long a step stays attached to a runAsync call; None: as the yield strategy says."""
+    queue: str | None = None
+    """A queue that the policy names; None: the tool's own."""
+    timeout_seconds: float
+    """Longest run of one attempt, from its claim."""
+    queue_timeout_seconds: float
+    """Longest wait for a worker, from publication."""
+
+
+class ToolOffer(Frozen):
+    """One tool as a live worker offers it."""
+
+    name: str
+    description: str
+    parameters: str
+    """JSON schema of the arguments, as compact JSON text: byte-stable."""
+    queue: str = "default"
+    digest: str
+    """Over name, description, parameters and kind; equal digests are the same tool."""
+    kind: Literal["function", "bash"]
+    agents: tuple[str, ...] = ()
+    """Slugs of the agent files this worker was started with whose toolboxes bring this tool."""
+    cancellable: bool = True
+    timeout_seconds: float | None = None
+    """The tool's own limit; the smaller of it and the policy's counts."""
+
+
+class TaskMessage(Frozen):
+    """What a Celery message carries: ids only. `ticket` is empty until signed tickets come."""
+
+    v: Literal[1] = 1
+    call: str
+    session: str
+    queue: str
+    attempt: int
+    published: int
+    """Store time of publication, milliseconds."""
+    ticket: str = ""
+
+
+class Claimed(Frozen):
+    """A call as the claim hands it to a worker."""
+
+    call: str
+    session: str
+    conversation: str
+    agent: str
+    tool: str
+    provider_id: str
+    arguments: str
+    """JSON text of an object."""
+    policy: CallPolicy
+    attempt: int
+    token: str
+    """128 random bits, hex: this attempt's right to write."""
+    deadline_ms: int
+    """Milliseconds from now until the attempt is over time."""
+
+
+class Outcome(Frozen):
+    """How a call ended. `result` is for `completed`, `error` for every other end."""
+
+    state: CallState
+    result: str = ""
+    result_type: ResultType = "text"
+    error: str = ""
+    error_kind: str = ""
+    """What kind of failure, for events and logs: `ValueError`, `exit code 2`. Never has content of a call in it."""
+    by: str = ""
+    """Who asked for a cancel."""
+    reason: str = ""
+    confirmed: bool = True
+    """False: the stop was asked for, but nobody can say whether the tool took effect."""
+    timeout_seconds: float | None = None
+    """The limit that a timed-out call ran into."""
+
+
+MailKind: TypeAlias = Literal["userMessage", "agentMessage", "toolCallFinished", "toolCallNotify", "control"]
+ControlVerb: TypeAlias = Literal["stopRun", "resume"]
+
+
+class Mail(Frozen):
+    """One envelope of a session's mailbox."""
+
+    seq: str
+    """Stream id; the order of the mailbox and its cursor."""
+    id: str
+    kind: MailKind
+    sender: str
+    """`user`, `system`, a call's or a session's id."""
+    priority: Literal["normal", "interrupt"] = "normal"
+    at: int
+    """Store time, milliseconds."""
+    text: str = ""
+    """Message or notify text; the verb of a control mail."""
+    call: str = ""
+    outcome: Outcome | None = None
+    truncated: bool = False
+    """True: the outcome's result is too large for mail and stands in the call's record only."""
