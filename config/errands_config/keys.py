@@ -1,13 +1,11 @@
 """Every key in the store, and how long it lives.
 
-    errands:store              hash    `generation`: random, written once by the first process that meets an empty
-                                       store
+    errands:store              hash    `generation`: random, written by the first process that meets the store
 
     errands:s:{sid}            hash    the session: status, version, commit (id of the last one), token (its owner's
-                                       right to write), channel
-                                       (where the owner listens), cursor (last mail taken in), snapshot, agent
-                                       (digest), tools (digest), tenant,
-                                       parent, root, slug, created, updated
+                                       right to write), channel (where the owner listens), lease, cursor (last mail
+                                       taken in), snapshot, agent and tools (digests), slug, tenant, parent, root,
+                                       conversation, created, updated
     errands:s:{sid}:log        list    entries as the model saw them, append-only
     errands:s:{sid}:mail       stream  the mailbox, trimmed to the cursor by the commit
     errands:s:{sid}:mail:{sha1} string  receipt of one mail id; lives 24 h
@@ -21,11 +19,9 @@
 
     errands:due                zset    sessions by the moment somebody must look: now (unread mail), end of the
                                        owner's lease, next timer
-    errands:bell               list    ids of sessions that fell due: a hint that idle orchestrators block on;
-                                       capped, may be lost
+    errands:bell               list    ids of sessions that fell due: a hint that idle orchestrators block on; capped
     errands:queued:{queue}     zset    queued calls by publication time, 0 = not published yet
-    errands:queue:{queue}      hash    claimed_upto (newest publication claimed), empty_since (first sight of the
-                                       empty list)
+    errands:queue:{queue}      hash    claimed_upto (newest publication claimed), empty_since
     errands:queues             set     every queue ever published to
     errands:watch              zset    every queued or running call, by the moment the sweeper must look
     errands:workers            zset    incarnations by their last beat
@@ -40,7 +36,7 @@
     errands:events             stream  every session's events, for logs; the newest 10,000
 
 The broker's own keys stand beside them: one list per queue, named like the queue. A queue's name has no colon, so
-                                       the two never meet.
+the two never meet.
 """
 
 from __future__ import annotations

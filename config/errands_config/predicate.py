@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, WrapValidator
 
 from errands_config import glob
 from errands_config.agent_file.file_model import FileModel, Many
-from errands_config.agent_file.finding import guess, listed, shown
+from errands_config.agent_file.finding import guess, one_of, shown
 from errands_config.agent_file.wording import refuse
 
 
@@ -38,13 +38,13 @@ class Exists(FileModel):
     exists: bool
 
 
-class All(FileModel):
+class AllOf(FileModel):
     """Every part holds."""
 
     parts: Many[Predicate] = Field(alias="all")
 
 
-class Any(FileModel):
+class AnyOf(FileModel):
     """At least one part holds."""
 
     parts: Many[Predicate] = Field(alias="any")
@@ -60,31 +60,32 @@ _OPERATORS: Mapping[str, type[FileModel]] = {
     "equals": Equals,
     "glob": Glob,
     "exists": Exists,
-    "all": All,
-    "any": Any,
+    "all": AllOf,
+    "any": AnyOf,
     "not": Not,
 }
 
 
 def _by_operator(value: object, _: object) -> FileModel:
     if not isinstance(value, dict):
-        refuse(f"a predicate is an object with one of {listed(_OPERATORS)}, got {shown(value)}")
+        refuse(f"a predicate is an object with {one_of(_OPERATORS)}, got {shown(value)}")
     keys = list(cast("dict[str, object]", value))
     operators = [key for key in keys if key in _OPERATORS]
     if len(operators) == 1:
         return _OPERATORS[operators[0]].model_validate(value)
     if operators:
-        refuse(f'two operators in one object ({listed(operators)}); put a predicate for each into {{"all": [...]}}')
+        found = ", ".join(operators)
+        refuse(f'two operators in one object ({found}); put a predicate for each into {{"all": [...]}}')
     for key in keys:
         if key != "path":
-            refuse(f"unknown operator{guess(key, _OPERATORS)}; one of {listed(_OPERATORS)}", key)
-    return refuse(f"no operator; one of {listed(_OPERATORS)} is expected")
+            refuse(f"unknown operator{guess(key, _OPERATORS)}; {one_of(_OPERATORS)}", key)
+    return refuse(f"no operator; {one_of(_OPERATORS)} is expected")
 
 
-Predicate: TypeAlias = Annotated[Equals | Glob | Exists | All | Any | Not, WrapValidator(_by_operator)]
+Predicate: TypeAlias = Annotated[Equals | Glob | Exists | AllOf | AnyOf | Not, WrapValidator(_by_operator)]
 """One operator an object."""
 
-for _model in (All, Any, Not):
+for _model in (AllOf, AnyOf, Not):
     _model.model_rebuild()
 
 _POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -108,9 +109,9 @@ def holds(predicate: Predicate, arguments: JsonValue) -> bool:
             return isinstance(found, str) and glob.matches(pattern, found)
         case Exists(path=path, exists=wanted):
             return (_value_at(path, arguments) is not _NOTHING) == wanted
-        case All(parts=parts):
+        case AllOf(parts=parts):
             return all(holds(part, arguments) for part in parts)
-        case Any(parts=parts):
+        case AnyOf(parts=parts):
             return any(holds(part, arguments) for part in parts)
         case Not(part=part):
             return not holds(part, arguments)

@@ -1,16 +1,15 @@
-"""The session as values: what the log holds, what is tracked, what may arrive and what may be decided.
+"""The session as values: what the log holds, and what is tracked between two steps.
 
 Nothing here does anything. `stepper.step` turns one `Session` and some arrivals into the next one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from errands_config.wire import CallPolicy, CallState, Mail, Outcome, ToolOffer
-from errands_orchestrator.models.model import Reply
+from errands_config.wire import CallPolicy, CallState, Outcome
 
 # ---- the log: what the model saw, entry by entry, never changed -------------------------------------------------
 
@@ -20,8 +19,10 @@ class ShownCall:
     """A call as it stands in the history: with the id and the arguments that are sent back to the model."""
 
     id: str
+    """Unique within its message, never empty."""
     name: str
     arguments: str
+    """JSON text of an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ToolMessage:
     """The one tool message of one call."""
 
     id: str
-    """The id that the model used."""
+    """As it stands in the history."""
     call: str
     """Ours; empty for a capability."""
     name: str
@@ -76,59 +77,73 @@ class Phase(StrEnum):
     IDLE = "idle"
     """Nothing: no run is going on."""
     READY = "ready"
-    """A request to the model, as soon as there is something to say."""
+    """A request to the model. Passes within a step, so no snapshot holds it."""
     ASKING = "asking"
     """A request is committed; its answer is not."""
     ATTACHED = "attached"
-    """The calls of the newest turn: the step has not handed back yet."""
+    """The tool messages of the newest turn: the step has not handed back yet."""
     RESTING = "resting"
-    """The model ended its turn while calls run."""
+    """The model ended its turn; what is still open decides whether the run ends."""
     PAUSED = "paused"
     """Nothing until it is resumed; `cause` says why."""
 
 
 Attach: TypeAlias = Literal["forever", "strategy", "deadline"]
+"""How long a step waits for a call: runSync; runAsync as the agent's yield strategy says; runAsync with a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedCall:
-    """A call whose news the model has not had, or not whole."""
+    """A tool call whose news the model has not had, or not whole."""
 
     id: str
     provider_id: str
     """As it stands in the history: unique within its message, never empty."""
     name: str
-    arguments: str
-    """Canonical JSON text as sent on; kept for capabilities only, else empty: the record has them."""
     turn: int
-    kind: Literal["tool", "capability"]
+    position: int
+    """Place in its message, from 0."""
     attach: Attach
-    state: CallState
-    queue: str = ""
-    policy: CallPolicy | None = None
-    recorded: bool = False
-    """Whether its record is written (a turn of more than 100 calls is recorded in slices)."""
     attach_until: int = 0
     """Store time in ms at which a `deadline` call detaches."""
-    detached: str = ""
-    """Why the step let go of it: `interrupted`, `still running after 10s`."""
-    placeholder: bool = False
-    """Its tool message was a placeholder, so its result is still owed."""
-    outcome: Outcome | None = None
+    state: CallState = CallState.WAITING
+    """`queued` from publication to the end: who runs it, and whether, stands in its record."""
+    text: str = ""
+    """What the model is told of its end, capped and framed; empty while it is open."""
     ended: int = 0
     """Position in the order of ends; 0 while open."""
+    detached: str = ""
+    """Why the step let go of it: `interrupted`, `still running after 10s`."""
     buried: bool = False
     """A person spoke, or another turn made calls, after its placeholder."""
-    rerun: bool = False
-    known: bool = False
-    """The model has had the news already (it read the result, or its own cancel ended the call)."""
-    # a capability's own wait
+    known: Literal["", "read", "stopped"] = ""
+    """How the model has had the news already: it read the result, or its own cancel ended the call."""
+    stopping: bool = False
+    """The run was stopped: its end is asked for, and it is not published any more."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether its end has come."""
+        return self.state.is_final
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityCall:
+    """A question of the newest turn about calls. It has no record and takes no slot."""
+
+    id: str
+    provider_id: str
+    name: str
+    position: int
+    arguments: str
+    """JSON text of an object that its schema accepts; `{}` if it was refused."""
     begun: bool = False
     targets: tuple[str, ...] = ()
-    need: Literal["all", "any"] = "all"
+    """Ids of the calls whose end it waits for."""
     wait_until: int | None = None
     """Store time in ms; None: no wait, it is answered when the step hands back."""
-    woken_by: str = ""
+    woken_by: Literal["", "user", "notify"] = ""
+    """What ended its wait early."""
     answer: str | None = None
 
 
@@ -152,103 +167,13 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """All that a step needs. Its JSON is the snapshot in the session's record; its size does not grow with the log."""
-
-    id: str
-    phase: Phase = Phase.IDLE
-    turn: int = 0
-    """Model answers so far."""
-    calls: tuple[TrackedCall, ...] = ()
-    inbox: tuple[Pending, ...] = ()
-    ends: int = 0
-    """Ends of calls seen so far: the next one's position."""
-    attached_at: int = 0
-    """Store time in ms at which the wait of the newest turn began."""
-    failures: int = 0
-    """Failed requests in a row for the newest request."""
-    retry_at: int = 0
-    cause: str = ""
-    reads: tuple[Reads, ...] = ()
-    looked: tuple[tuple[str, CallState], ...] = ()
-    """States read from the records for the hand-back that is being prepared."""
-
-
-# ---- what arrives ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Acquired:
-    """This process has just become the owner: a request without an answer has to be sent again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """One mail, unread until now. An outcome too large for mail has been filled in."""
-
-    mail: Mail
-    provider_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Replied:
-    """The model's answer; `ids` are fresh ids of ours, one a call."""
-
-    reply: Reply
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AskFailed:
-    """The model endpoint gave no usable answer."""
-
-    cause: str
-    retryable: bool
-    retry_after: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A capability was begun: what it waits for, if anything."""
-
-    call: str
-    targets: tuple[str, ...] = ()
-    need: Literal["all", "any"] = "all"
-    wait_until: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A capability's answer, as JSON text."""
-
-    call: str
-    text: str
-    read: tuple[str, ...] = ()
-    """Calls whose final result the model has read by it."""
-    stopped: tuple[str, ...] = ()
-    """Calls whose end by cancel the model has learned by it."""
-    seen: Reads | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """The states of open calls, as their records say."""
-
-    states: tuple[tuple[str, CallState], ...]
-
-
-Arrival: TypeAlias = Acquired | Received | Replied | AskFailed | Begun | Answered | Looked
-
-# ---- what is decided -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
 class NewCall:
     """A record to write: `waiting`, or ended before it began (`outcome`)."""
 
     id: str
     tool: str
     arguments: str
+    """JSON text of an object."""
     provider_id: str
     turn: int
     position: int
@@ -258,97 +183,42 @@ class NewCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """Publish these waiting calls, in the same commit."""
+class Session:
+    """All that a step needs. Its JSON is the snapshot in the session's record; its size does not grow with the log."""
 
-    calls: tuple[str, ...]
+    id: str
+    phase: Phase = Phase.IDLE
+    turn: int = 0
+    """Model answers so far."""
+    calls: tuple[TrackedCall, ...] = ()
+    """In the order in which they were made."""
+    asked: tuple[CapabilityCall, ...] = ()
+    """The capabilities of the newest turn until it is handed back."""
+    unrecorded: tuple[NewCall, ...] = ()
+    """What is left to record of a turn with more calls than one commit takes."""
+    inbox: tuple[Pending, ...] = ()
+    attached_at: int = 0
+    """Store time in ms at which the wait of the newest turn began."""
+    handing_back: bool = False
+    """The wait of the newest turn is over; its answers and states are being collected."""
+    looked: tuple[tuple[str, CallState], ...] = ()
+    """States read from the records for that."""
+    failures: int = 0
+    """Failed requests in a row for the newest request."""
+    retry_at: int = 0
+    """Store time in ms before which the newest request is not sent again."""
+    cause: str = ""
+    """Why it is paused."""
+    reads: tuple[Reads, ...] = ()
+    """Status reads of this run, newest last."""
 
+    @property
+    def attached(self) -> tuple[TrackedCall, ...]:
+        """The calls of the newest turn that have no tool message yet. All others have had a placeholder."""
+        if self.phase is not Phase.ATTACHED:
+            return ()
+        return tuple(call for call in self.calls if call.turn == self.turn)
 
-@dataclass(frozen=True, slots=True)
-class AskModel:
-    """Send the committed history and bring back `Replied` or `AskFailed`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """Begin this capability and bring back `Begun`."""
-
-    call: TrackedCall
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Answer this capability now and bring back `Answered`."""
-
-    call: TrackedCall
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Bring back the states of these calls as `Looked`."""
-
-    calls: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Ask for the end of these calls."""
-
-    calls: tuple[str, ...]
-    reason: str
-    by: Literal["user", "system"]
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Commit, then step once more: the rest of a large turn is still to be recorded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Calls are open: park until mail or `until` (store time, ms; None: mail alone)."""
-
-    until: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Park:
-    """Nothing to do: `idle` after an answer or a stop, `paused` with the session's cause."""
-
-    status: Literal["idle", "paused"]
-
-
-Decision: TypeAlias = Queue | AskModel | Begin | Answer | Look | Cancel | Again | Wait | Park
-
-EventKind: TypeAlias = Literal[
-    "run.started", "run.ended", "run.paused", "turn.started", "turn.completed", "turn.restarted", "turn.failed"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something for those who watch the session. Never carries arguments, results or what anybody said."""
-
-    kind: EventKind
-    facts: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one step changed and decided. `changed` is False when there is nothing to commit."""
-
-    session: Session
-    decisions: tuple[Decision, ...]
-    log: tuple[Entry, ...] = ()
-    records: tuple[NewCall, ...] = ()
-    events: tuple[Event, ...] = ()
-    changed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """The tools of one session as they were listed at its start; they stay so."""
-
-    offers: tuple[ToolOffer, ...] = ()
-    digest: str = ""
-    by_name: dict[str, ToolOffer] = field(default_factory=dict[str, ToolOffer])
+    def with_call(self, changed: TrackedCall) -> Session:
+        """This session with one tracked call changed."""
+        return replace(self, calls=tuple(changed if call.id == changed.id else call for call in self.calls))

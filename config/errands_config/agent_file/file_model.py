@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 from pydantic_core import CoreSchema, core_schema
 
-from errands_config.agent_file.finding import guess, listed, shown
+from errands_config.agent_file.finding import guess, one_of, shown
 from errands_config.agent_file.wording import refuse, reworded
 
 
@@ -28,7 +28,11 @@ class FileModel(BaseModel):
     """A part of the agent file: unknown keys are refused, values are never converted."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        alias_generator=to_camel,
+        use_attribute_docstrings=True,
     )
 
     @classmethod
@@ -55,9 +59,10 @@ T = TypeVar("T")
 Many: TypeAlias = Annotated[tuple[T, ...], Strict(False)]
 """A JSON list; strict pydantic would not read it as a tuple."""
 
-_LONGEST_SECONDS = 10 * 365 * 86_400
-Seconds: TypeAlias = Annotated[float, Field(ge=1, le=_LONGEST_SECONDS)]
-"""A duration, at most ten years, so that every moment can be told in milliseconds."""
+LONGEST_SECONDS = 10 * 365 * 86_400
+"""No duration of the file is longer: ten years, so that every moment can be told in milliseconds."""
+Seconds: TypeAlias = Annotated[float, Field(ge=1, le=LONGEST_SECONDS)]
+"""A duration of at least one second."""
 
 NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
 
@@ -116,12 +121,13 @@ def _tag_of(model: type[FileModel]) -> str | None:
 def _chosen(value: object, models: Mapping[str | None, type[FileModel]], words: Collection[str]) -> type[FileModel]:
     tags = [tag for tag in models if tag is not None]
     if not isinstance(value, dict):
-        wanted = f"one of {listed(words)}, or an object" if words else "an object"
+        wanted = f"{one_of(words)}, or an object" if words else "an object"
         hint = guess(str(value), words)
-        refuse(f'{wanted} with "tag" {listed(tags)} is expected, got {shown(value)}{hint}')
+        refuse(f'{wanted} with "tag" {one_of(tags)} is expected, got {shown(value)}{hint}')
     tag = cast("dict[str, object]", value).get("tag")
-    if "tag" not in value and None not in models:
-        refuse(f"required, but missing; one of {listed(tags)}", "tag")
-    if tag not in models:
-        refuse(f"unknown tag {shown(tag)}{guess(str(tag), tags)}; one of {listed(tags)}", "tag")
-    return models[cast("str | None", tag)]
+    chosen = models.get(tag) if tag is None or isinstance(tag, str) else None
+    if chosen is None and "tag" not in value:
+        refuse(f"required, but missing; {one_of(tags)}", "tag")
+    if chosen is None:
+        refuse(f"unknown tag {shown(tag)}{guess(str(tag), tags)}; {one_of(tags)}", "tag")
+    return chosen

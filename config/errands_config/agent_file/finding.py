@@ -12,6 +12,7 @@ from errands_config.errors import ConfigError
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
 _SHOWN = 60
+_MOST_LINES = 20
 
 
 class Finding(NamedTuple):
@@ -36,20 +37,23 @@ def key_path(keys: Iterable[str | int]) -> str:
 
 def shown(value: object) -> str:
     """A value as short JSON, for a message."""
-    text = json.dumps(value, ensure_ascii=True, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names in quotes, in a row."""
-    return ", ".join(f'"{name}"' for name in names)
+def one_of(names: Iterable[str]) -> str:
+    """`"a"`, or `one of "a", "b"`."""
+    quoted = [f'"{name}"' for name in names]
+    return quoted[0] if len(quoted) == 1 else f"one of {', '.join(quoted)}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that was probably meant."""
-    by_folded = {candidate.casefold(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-    return by_folded[close[0]] if close else None
+    folded = name.casefold()
+    candidates = {candidate.casefold(): candidate for candidate in known}
+    near = difflib.get_close_matches(folded, candidates, n=1)
+    near += [candidate for candidate in candidates if len(folded) > 2 and candidate.startswith(folded)]
+    return candidates[near[0]] if near else None
 
 
 def guess(name: str, known: Iterable[str]) -> str:
@@ -60,6 +64,7 @@ def guess(name: str, known: Iterable[str]) -> str:
 
 def as_error(findings: Sequence[Finding], origin: str, kind: type[ConfigError] = ConfigError) -> ConfigError:
     """One error for all findings, a line each; its `path` is that of the first. `origin` names the file."""
-    first, *others = findings
+    first, *others = findings[:_MOST_LINES]
     lines = [first.text, *(f"{other.path}: {other.text}" if other.path else other.text for other in others)]
+    lines += [f"and {len(findings) - _MOST_LINES} more"] if len(findings) > _MOST_LINES else []
     return kind("\n".join(f"{line} (in {origin})" for line in lines), path=first.path)

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from errands_config.agent_file.finding import Finding, guess, key_path, listed, nearest, shown
+from errands_config.agent_file.finding import Finding, guess, key_path, nearest, one_of, shown
+from errands_config.agent_file.names import FORMS
 
 SAID = "said"
 """Type of an error whose text is final."""
@@ -51,7 +52,7 @@ def _plain(error: ErrorDetails, keys: Collection[str]) -> str:
     if kind == SAID:
         return error["msg"]
     if kind == "extra_forbidden":
-        return f"unknown key{guess(str(error['loc'][-1]), keys)}; known here: {', '.join(keys)}"
+        return "unknown key" + (guess(str(error["loc"][-1]), keys) or f"; known here: {', '.join(keys)}")
     context = error.get("ctx", {})
     text = _SAYINGS[kind](context) if kind in _SAYINGS else error["msg"]
     hint = guess(str(error["input"]), _words(context)) if kind == "literal_error" else ""
@@ -65,7 +66,7 @@ def _words(context: Mapping[str, Any]) -> list[str]:
 _SAYINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "required, but missing",
     "string_type": lambda _: "a string is expected",
-    "string_pattern_mismatch": lambda context: f"the form {context['pattern']} is expected",
+    "string_pattern_mismatch": lambda context: f"{FORMS[context['pattern']]} is expected",
     "string_too_short": lambda _: "must not be empty",
     "bool_type": lambda _: "true or false is expected",
     "int_type": lambda _: "a whole number is expected",
@@ -78,7 +79,7 @@ _SAYINGS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "list_type": lambda _: "a list is expected",
     "dict_type": lambda _: "an object is expected",
     "model_type": lambda _: "an object is expected",
-    "literal_error": lambda context: f"one of {listed(_words(context))} is expected",
+    "literal_error": lambda context: f"{one_of(_words(context))} is expected",
     "value_error": lambda context: str(context["error"]),
 }
 _WITHOUT_VALUE = frozenset({"missing", "value_error"})

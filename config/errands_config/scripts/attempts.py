@@ -17,6 +17,21 @@ MAIL_INLINE_BYTES = 16_384
 DEADLINE_SLACK_MS = 5_000
 """How long after its deadline the sweeper asks a running call to end, should its own supervisor not have done so."""
 
+ENDING = (
+    "call",
+    "session",
+    "mail",
+    "due",
+    "bell",
+    "events",
+    "all_events",
+    "watch",
+    "queued",
+    "worker_calls",
+    "wishes",
+)
+"""The keys of every script that ends a call, in the order of `ending_keys`."""
+
 _CLAIM = Script(
     "claim",
     keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "events", "all_events"),
@@ -37,19 +52,7 @@ _NOTIFY = Script(
 )
 _FINISH = Script(
     "finish",
-    keys=(
-        "call",
-        "session",
-        "mail",
-        "due",
-        "bell",
-        "events",
-        "all_events",
-        "watch",
-        "queued",
-        "worker_calls",
-        "wishes",
-    ),  # fmt: skip
+    keys=ENDING,
     args=("cid", "sid", "token", "outcome", "inline_bytes"),
     shared=("events", "record", "wake", "outcome", "ending"),
 )

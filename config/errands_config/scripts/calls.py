@@ -7,29 +7,26 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from errands_config import keys
-from errands_config.scripts.attempts import MAIL_INLINE_BYTES, ending_keys
+from errands_config.scripts.attempts import ENDING, MAIL_INLINE_BYTES, ending_keys
 from errands_config.scripts.script import Invocation, Scalar, Script
 from errands_config.wire import Actor
 
-_ENDING = (
-    "call", "session", "mail", "due", "bell", "events", "all_events", "watch", "queued", "worker_calls", "wishes",
-)  # fmt: skip
 _ENDS = ("events", "record", "wake", "outcome", "ending")
 _CANCEL = Script(
     "cancel",
-    keys=_ENDING,
+    keys=ENDING,
     args=("cid", "sid", "worker_seen", "queue_seen", "by", "reason", "asker", "inline_bytes"),
     shared=_ENDS,
 )
 _OVERDUE = Script(
     "overdue",
-    keys=_ENDING,
+    keys=ENDING,
     args=("cid", "sid", "worker_seen", "queue_seen", "offered", "again_ms", "inline_bytes"),
     shared=_ENDS,
 )
 _SETTLE_CALL = Script(
     "settle_call",
-    keys=_ENDING,
+    keys=ENDING,
     args=("cid", "sid", "worker", "pid", "reason", "confirmed", "inline_bytes"),
     shared=_ENDS,
 )

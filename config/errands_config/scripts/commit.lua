@@ -6,7 +6,8 @@ if head[2] ~= A.version then return {head[3] == A.commit and 'ok' or 'stale', no
 local payload = cjson.decode(A.payload)
 local conversation = head[5] or A.sid
 
-for _, entry in ipairs(payload.log) do redis.call('RPUSH', K.log, entry) end
+local entries = redis.call('LLEN', K.log)
+for _, entry in ipairs(payload.log) do entries = redis.call('RPUSH', K.log, entry) end
 for _, e in ipairs(payload.events) do
   event(e[1], with({'session_id', A.sid, 'conversation_id', conversation}, e[2]))
 end
@@ -42,7 +43,7 @@ end
 for _, p in ipairs(payload.publish) do publish(p) end
 
 redis.call('HSET', K.session, 'version', tonumber(A.version) + 1, 'commit', A.commit, 'snapshot', A.snapshot,
-           'cursor', A.cursor, 'updated', now)
+           'cursor', A.cursor, 'entries', entries, 'updated', now)
 if A.trim ~= '' then redis.call('XTRIM', K.mail, 'MINID', A.trim) end
 redis.call('ZADD', K.due, now + tonumber(A.lease), A.sid)
 return {'ok', now}

@@ -6,7 +6,7 @@ if #mail > 0 then
   redis.call('ZADD', K.due, now + tonumber(A.lease), A.sid)
   return {'mail', now, mail}
 end
-if A['until'] ~= '' and tonumber(A['until']) <= now then return {'due', now} end
+if A.moment ~= '' and tonumber(A.moment) <= now then return {'due', now} end
 redis.call('HSET', K.session, 'token', '', 'channel', '', 'status', A.status, 'updated', now)
-if A['until'] ~= '' then redis.call('ZADD', K.due, A['until'], A.sid) else redis.call('ZREM', K.due, A.sid) end
+if A.moment ~= '' then redis.call('ZADD', K.due, A.moment, A.sid) else redis.call('ZREM', K.due, A.sid) end
 return {'parked', now}

@@ -19,7 +19,9 @@ _CREATE = Script(
     args=("sid", "head", "agent", "toolset", "definition_seconds", "mail_id", "text"),
     shared=("wake",),
 )
-_ACQUIRE = Script("acquire", keys=("session", "mail", "due"), args=("sid", "token", "channel", "lease", "named"))
+_ACQUIRE = Script(
+    "acquire", keys=("session", "mail", "due"), args=("sid", "token", "channel", "lease", "named", "patient")
+)
 _RENEW = Script("renew", keys=("due",), args=("count", "lease"))
 _COMMIT = Script(
     "commit",
@@ -27,7 +29,8 @@ _COMMIT = Script(
     args=("sid", "token", "version", "commit", "cursor", "trim", "snapshot", "lease", "payload"),
     shared=("events", "record", "outcome"),
 )
-_PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "status", "until", "lease"))
+_PEEK = Script("peek", keys=("due",), args=("limit",))
+_PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "status", "moment", "lease"))
 _SEND_MAIL = Script(
     "send_mail",
     keys=("session", "mail", "receipt", "due", "bell"),
@@ -79,6 +82,8 @@ class Head:
     tools: str
     slug: str
     root: str
+    entries: int
+    """Length of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +95,38 @@ class Acquired:
     now: int
 
 
+def peek(limit: int) -> Invocation[tuple[str, ...]]:
+    """Sessions that are due, most urgent first. Looking takes nothing."""
+    return _PEEK.use({"due": keys.DUE}, {"limit": limit}, tuple)
+
+
 Refused = Literal["gone", "owned", "early"]
 
 
 def acquire(
-    sid: str, token: str, channel: str, lease_ms: int, *, named: bool = False
+    sid: str, token: str, channel: str, lease_ms: int, *, named: bool = False, patient: bool = False
 ) -> Invocation[Acquired | Refused]:
-    """Become the owner of a session that is due; a `named` one need not be due. Never takes it from a live owner."""
+    """Become the owner of a session that is due; a `named` one need not be due. Never takes it from a live owner.
+
+    `patient`: leave alone what has an owner, even one that is late.
+    """
     named_keys = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
-    args = {"sid": sid, "token": token, "channel": channel, "lease": lease_ms, "named": int(named)}
+    args = {
+        "sid": sid,
+        "token": token,
+        "channel": channel,
+        "lease": lease_ms,
+        "named": int(named),
+        "patient": int(patient),
+    }
 
     def parse(answer: Any) -> Acquired | Refused:
         if answer[0] != "ok":
             return answer[0]
         _, now, head, mail = answer
-        version, cursor, snapshot, agent, tools, slug, _status, root = head[2:]
-        return Acquired(
-            Head(sid, int(version), cursor, snapshot or "", agent, tools, slug, root or sid), read_mail(mail), int(now)
-        )
+        version, cursor, snapshot, agent, tools, slug, root, entries = head[2:]
+        read = Head(sid, int(version), cursor, snapshot or "", agent, tools, slug, root, int(entries or 0))
+        return Acquired(read, read_mail(mail), int(now))
 
     return _ACQUIRE.use(named_keys, args, parse)
 
@@ -212,7 +231,7 @@ def _after(stream_id: str) -> str:
 def park(sid: str, token: str, status: str, until: int | None, lease_ms: int) -> Invocation[Answered]:
     """Let go of a session until mail or `until` (store time, ms); unread mail is handed over instead."""
     named = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
-    args = {"sid": sid, "token": token, "status": status, "until": "" if until is None else until, "lease": lease_ms}
+    args = {"sid": sid, "token": token, "status": status, "moment": "" if until is None else until, "lease": lease_ms}
 
     def parse(answer: Any) -> Answered:
         return Answered(answer[0], int(answer[1]), read_mail(answer[2]) if answer[0] == "mail" else ())

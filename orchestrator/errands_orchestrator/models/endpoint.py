@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import os
+from collections.abc import AsyncIterator
+from typing import Protocol
 
 import httpx2
 import openai
@@ -17,9 +19,27 @@ from pydantic import SecretStr
 
 from errands_config.errors import ConfigError, ModelError
 from errands_orchestrator.models.failures import Failures, no_key, unusable_key
-from errands_orchestrator.models.pieces import AnswerError
+from errands_orchestrator.models.model import Reply
+from errands_orchestrator.models.pieces import AnswerError, ReportedError
 
 _CONNECT_SECONDS = 10.0
+
+
+class Reading(Protocol):
+    """An answer that is being read."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all that matters is in."""
+        ...
+
+    def add(self, document: object) -> None:
+        """Take in one decoded JSON document. Raises AnswerError."""
+        ...
+
+    def reply(self) -> Reply:
+        """The whole answer. Raises AnswerError if it is not whole."""
+        ...
 
 
 class Endpoint:
@@ -30,46 +50,101 @@ class Endpoint:
 
         `timeout_seconds` bounds a whole exchange. Raises ModelError without a usable key, ConfigError for a bad URL.
         """
-        self._client = openai.AsyncOpenAI(
-            api_key=_checked_key(key),
-            base_url=url,
-            max_retries=0,
-            timeout=openai.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds)),
-        )
+        timeout = openai.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
+        api_key = _checked_key(key)
+        try:
+            self._client = openai.AsyncOpenAI(api_key=api_key, base_url=url, max_retries=0, timeout=timeout)
+        except httpx2.InvalidURL as error:
+            raise ConfigError(f"this is no URL: {error}", path="modelUrl") from error
         self._timeout_seconds = timeout_seconds
-        self._failures = Failures(_checked_address(self._client.base_url), SecretStr(self._client.api_key))
+        self._failures = Failures(_checked_address(self._client.base_url), SecretStr(api_key))
 
-    async def exchange(self, path: str, body: bytes, take: Callable[[object], None]) -> None:
-        """Post `body` and hand every JSON document of the answer to `take`: one, or the pieces of an event stream.
+    async def exchange(self, path: str, body: bytes, reading: Reading) -> Reply:
+        """Post `body`, hand every JSON document of the answer to `reading`, and return what it made of them.
 
-        Raises ModelError for every failure, also when `take` raises AnswerError.
+        Raises ModelError for every failure, also when `reading` raises AnswerError. A failure behind the finish reason
+        is none.
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await self._exchange(path, body, take)
-        except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
-            failure = self._failures.late(self._timeout_seconds)
-        except openai.APIStatusError as error:
-            failure = self._failures.refused(error.status_code, error.response.headers, error.body)
-        except openai.APIConnectionError as error:
-            failure = self._failures.unreachable(_reason(error))
-        except AnswerError as error:
-            failure = self._failures.garbage(str(error))
-        else:
-            return
-        # raised out here so that no error of the client, which knows the key, hangs on to it
+                await self._exchange(path, body, reading)
+            return reading.reply()
+        except (openai.APIError, httpx2.HTTPError, AnswerError, TimeoutError) as error:
+            failure = self._failure(error)
+        if reading.is_finished:
+            return reading.reply()
+        # raised out here so that no error of the client, which holds the request with its key, hangs on to it
         raise failure
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.close()
 
-    async def _exchange(self, path: str, body: bytes, take: Callable[[object], None]) -> None:
+    async def _exchange(self, path: str, body: bytes, reading: Reading) -> None:
         stream = await self._client.post(
             path, content=body, cast_to=object, stream=True, stream_cls=openai.AsyncStream[object]
         )
         async with stream:
+            # some endpoints stream without being asked, some never stream
             if "event-stream" in stream.response.headers.get("content-type", ""):
-                await self._read_events(stream, take)
+                async for document in _documents(stream):
+                    reading.add(document)
             else:
-                self._take_whole(await _body_of(stream.response), take)
+                reading.add(await _whole(stream.response))
+
+    def _failure(self, error: Exception) -> ModelError:
+        match error:
+            case openai.APITimeoutError() | httpx2.TimeoutException() | TimeoutError():
+                return self._failures.late(self._timeout_seconds)
+            case openai.APIStatusError():
+                return self._failures.refused(error.status_code, error.response.headers, error.body)
+            case ReportedError():
+                return self._failures.reported(error.body)
+            case AnswerError():
+                return self._failures.garbage(str(error))
+            case _:
+                return self._failures.unreachable(str(error.__cause__ or error))
+
+
+async def _documents(stream: openai.AsyncStream[object]) -> AsyncIterator[object]:
+    """The documents of an event stream. Raises AnswerError where it breaks, ReportedError where it holds an error."""
+    try:
+        async for document in stream:
+            yield document
+    except openai.APITimeoutError:
+        raise
+    except openai.APIConnectionError as error:
+        raise AnswerError(f"the stream broke off: {error.__cause__}") from error
+    except openai.APIError as error:
+        raise ReportedError(error.body) from error
+    except (ValueError, RecursionError) as error:
+        raise AnswerError(f"an event of the stream is not JSON: {error}") from error
+
+
+async def _whole(response: httpx2.Response) -> object:
+    """The body of an answer that is not streamed. Raises AnswerError if it breaks off or is not JSON."""
+    try:
+        return json.loads(await response.aread())
+    except httpx2.TransportError as error:
+        if isinstance(error, httpx2.TimeoutException):
+            raise
+        raise AnswerError(f"the answer broke off: {error}") from error
+    except (ValueError, RecursionError) as error:
+        kind = response.headers.get("content-type", "unknown")
+        raise AnswerError(f"it is not JSON ({error}), but of content type {kind}") from error
+
+
+def _checked_key(key: SecretStr | None) -> str:
+    text = (key.get_secret_value() if key else os.environ.get("OPENAI_API_KEY", "")).strip()
+    if not text:
+        raise no_key()
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise unusable_key()
+    return text
+
+
+def _checked_address(url: httpx2.URL) -> str:
+    """The address as it may be shown: without user, password and query."""
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ConfigError(f"`{url}` is no http or https URL, such as http://localhost:8000/v1", path="modelUrl")
+    return str(url.copy_with(username="", password="", query=None)).rstrip("/")

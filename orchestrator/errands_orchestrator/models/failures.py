@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, cast
 from pydantic import SecretStr
 
 from errands_config.errors import ModelError
+from errands_config.text import clean
 
 Cause: TypeAlias = Literal[
     "no API key",
@@ -31,6 +32,9 @@ Cause: TypeAlias = Literal[
 
 _QUOTED = 300
 """Characters of an endpoint's own words that are passed on."""
+
+_SHOWN_OF_KEY = 6
+"""Endpoints that name a key show its beginning; a word which begins like the key is taken for it."""
 
 _TRY_AGAIN: dict[int, Cause] = {408: "endpoint failed", 409: "endpoint failed", 429: "endpoint limits the rate"}
 
@@ -49,15 +53,17 @@ class Failures:
     """The endpoint's address, without user, password and query."""
     key: SecretStr
 
-    def refused(self, status: int, headers: Mapping[str, str], body: object, *, now: datetime | None = None) -> ModelError:
+    def refused(
+        self, status: int, headers: Mapping[str, str], body: object, *, now: datetime | None = None
+    ) -> ModelError:
         """An answer with an HTTP status that is no success. `now` is for a `retry-after` that is a date."""
-        text = " ".join(part for part in (f"{self.where} answered {status}", self._quoted(body)) if part)
+        text = f"{self.where} answered {status} {self._quoted(body)}"
         if status in (401, 403):
             cause: Cause = "endpoint refused the key"
         else:
             cause = _TRY_AGAIN.get(status, "endpoint failed" if status >= 500 else "endpoint refused the request")
         return ModelError(
-            f"{text}. {_ADVICE.get(status, '')}".rstrip(),
+            f"{_sentence(text)} {_ADVICE.get(status, '')}".rstrip(),
             cause=cause,
             retryable=status in _TRY_AGAIN or status >= 500,
             retry_after=retry_after(headers, now or datetime.now(UTC)),
@@ -73,14 +79,14 @@ class Failures:
 
     def unreachable(self, why: str) -> ModelError:
         """No connection, or one that broke before the answer began."""
-        return self._passing("endpoint not reachable", f"cannot be reached: {self._clean(why)}. Check `modelUrl`")
+        return self._passing("endpoint not reachable", f"cannot be reached: {self._clean(why)}", "Check `modelUrl`.")
 
     def late(self, seconds: float) -> ModelError:
         """No whole answer within the time that it has."""
         return self._passing("endpoint timed out", f"gave no whole answer within {seconds:g} s")
 
-    def _passing(self, cause: Cause, what: str) -> ModelError:
-        return ModelError(f"{self.where} {what.rstrip()}.", cause=cause, retryable=True)
+    def _passing(self, cause: Cause, what: str, advice: str = "") -> ModelError:
+        return ModelError(f"{self.where} {_sentence(what)} {advice}".rstrip(), cause=cause, retryable=True)
 
     def _quoted(self, body: object) -> str:
         words = self._clean(_words(body))
@@ -88,16 +94,12 @@ class Failures:
 
     def _clean(self, text: str) -> str:
         """One printable line of bounded length, without the key or a masked form of it."""
-        line = " ".join("".join(c if c.isprintable() else " " for c in text[: 100 * _QUOTED]).split())
+        line = " ".join(clean(text[: 100 * _QUOTED]).text.split())
         key = self.key.get_secret_value()
         hidden = line.replace(key, "[key]") if key else line
         if len(key) > _SHOWN_OF_KEY:
             hidden = re.sub(rf"(?<!\w){re.escape(key[:_SHOWN_OF_KEY])}\S*", "[key]", hidden)
         return hidden if len(hidden) <= _QUOTED else hidden[: _QUOTED - 1] + "…"
-
-
-_SHOWN_OF_KEY = 6
-"""Endpoints that name a key show its beginning; a word which begins like the key is taken for it."""
 
 
 def no_key() -> ModelError:
@@ -120,7 +122,7 @@ def unusable_key() -> ModelError:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that an endpoint asks to wait, or None. Reads `retry-after-ms`, and `retry-after` as seconds or a date."""
+    """Seconds that an endpoint asks to wait, or None: `retry-after-ms`, or `retry-after` as seconds or a date."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -145,6 +147,10 @@ def _until(date: str, now: datetime) -> float | None:
     # a date in -0000 comes without a zone and is meant in UTC
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - now).total_seconds())
+
+
+def _sentence(text: str) -> str:
+    return f"{text.strip().removesuffix('.')}."
 
 
 def _words(body: object) -> str:

@@ -18,6 +18,14 @@ class AnswerError(Exception):
     """An answer that is no chat completion. The text says why, as the end of a sentence about it."""
 
 
+class ReportedError(AnswerError):
+    """An error that the endpoint reports in an answer which began as a success. `body` is what it says, decoded."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__("an error report")
+        self.body = body
+
+
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
@@ -98,14 +106,18 @@ class Document(_Lenient):
     """One JSON document of an answer."""
 
     choices: tuple[ChoicePiece, ...] | None = None
+    error: object = None
     usage: Annotated[Usage | None, PlainValidator(_usage)] = None
 
 
 def read(document: object) -> Document:
-    """Read one decoded JSON document. Raises AnswerError."""
+    """Read one decoded JSON document. Raises AnswerError if it has another form, ReportedError if it is an error."""
     try:
-        return Document.model_validate(document)
+        piece = Document.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         path = ".".join(str(step) for step in first["loc"])
         raise AnswerError(f"`{path or 'the document'}` cannot be read: {first['msg']}") from None
+    if piece.error:
+        raise ReportedError(piece.error)
+    return piece

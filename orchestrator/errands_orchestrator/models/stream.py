@@ -8,6 +8,7 @@ or where a new object starts behind arguments that are already complete.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from errands_orchestrator.models.model import Finish, ModelCall, Reply, Usage
@@ -75,9 +76,11 @@ def _begins_anew(draft: _Draft, piece: CallPiece) -> bool:
 
 
 class Assembly:
-    """Collects the documents of one answer. Nothing but its own state is touched."""
+    """Collects the documents of one answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_text: Callable[[str], None] | None = None) -> None:
+        """`on_text` hears the text as it comes."""
+        self._on_text = on_text
         self._text: list[str] = []
         self._half = ""
         self._drafts: list[_Draft] = []
@@ -90,11 +93,12 @@ class Assembly:
         """Whether the finish reason was there: nothing that matters follows it."""
         return bool(self._finish)
 
-    def add(self, document: object) -> str:
-        """Take in one decoded JSON document; returns the text that it adds. Raises AnswerError."""
-        read_document = read(document)
-        self._usage = read_document.usage or self._usage
-        return "".join(self._add_choice(choice) for choice in read_document.choices or ())
+    def add(self, document: object) -> None:
+        """Take in one decoded JSON document. Raises AnswerError."""
+        piece = read(document)
+        self._usage = piece.usage or self._usage
+        for choice in piece.choices or ():
+            self._add_choice(choice)
 
     def reply(self) -> Reply:
         """The answer. Raises AnswerError if it has no choices, or ended before its finish reason."""
@@ -105,7 +109,7 @@ class Assembly:
         calls = tuple(draft.call() for draft in self._drafts if not draft.is_empty)
         return Reply("".join(self._text), calls, _FINISHES.get(self._finish, "other"), self._usage)
 
-    def _add_choice(self, choice: ChoicePiece) -> str:
+    def _add_choice(self, choice: ChoicePiece) -> None:
         self._spoke = True
         said = choice.delta or choice.message or MessagePiece()
         if choice.delta is None and choice.message:
@@ -116,15 +120,17 @@ class Assembly:
             for piece in said.calls:
                 self._draft_for(piece).take(piece)
         self._finish = choice.finish_reason or self._finish
-        return self._hear(said.text)
+        self._hear(said.text)
 
-    def _hear(self, piece: str) -> str:
-        """The piece, but for the first half of a character whose second half comes in the next one."""
+    def _hear(self, piece: str) -> None:
+        """Take in text, but for the first half of a character whose second half comes with the next piece."""
         piece, self._half = self._half + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
-        self._text.append(encodable(piece))
-        return self._text[-1]
+        if piece:
+            self._text.append(encodable(piece))
+            if self._on_text:
+                self._on_text(self._text[-1])
 
     def _draft_for(self, piece: CallPiece) -> _Draft:
         near = [draft for draft in self._drafts if piece.index is None or draft.index == piece.index]

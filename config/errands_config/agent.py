@@ -1,0 +1,221 @@
+"""The agent file: how it is read, checked and kept.
+
+A mistake is a ConfigError that names the path to the key, every mistake of a file in one error, a line each. What a
+later version brings is NotSupportedYet; a mistake inside such a part is named first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Annotated, Literal, Self, cast
+
+from pydantic import Field, JsonValue, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+
+from errands_config.agent_file.bindings import Binding, Parameter
+from errands_config.agent_file.file_model import ByTag, FileModel, Many, NonEmpty, ReadAs, Seconds, Text
+from errands_config.agent_file.finding import Finding, as_error, guess, shown
+from errands_config.agent_file.json_text import canonical_json, read_json
+from errands_config.agent_file.names import CAPABILITIES, Capability, Slug, ToolGlob
+from errands_config.agent_file.not_yet import refusals
+from errands_config.agent_file.policy_config import ToolCallPolicyConfig
+from errands_config.agent_file.toolbox_config import (
+    BashToolbox,
+    McpSimpleBinary,
+    Module,
+    OpenApiServer,
+    SystemToolbox,
+)
+from errands_config.agent_file.wording import findings_of
+from errands_config.errors import ConfigError, NotSupportedYet
+
+Flavor = Annotated[Literal["OpenAIv1", "OpenAIResponses", "Scripted"], ReadAs(KimiV1="OpenAIv1", MistralV1="OpenAIv1")]
+ExecutionMode = Annotated[
+    Literal["synchronous", "asynchronous"], ReadAs(Synchronous="synchronous", Asynchronous="asynchronous")
+]
+Scope = Literal["own", "children", "subtree", "all"]
+
+
+class YieldOnTimeout(FileModel):
+    """Hand back to the model when a call is final, or after so long."""
+
+    tag: Literal["yieldOnTimeout"]
+    milliseconds: int = Field(ge=0)
+
+
+class ExtraAgent(FileModel):
+    """A helper, called as the tool `prompt_agent_<slug>`."""
+
+    slug: Slug
+    path: NonEmpty
+    given: dict[str, JsonValue] = Field(default={}, alias="with")
+    narrowable: bool = True
+
+
+class Registry(FileModel):
+    """How the model names its calls and what happens to equal ones."""
+
+    handles: bool = False
+    references: bool = False
+    on_duplicate: Literal["allow", "reject", "replace", "confirm", "attach"] = "allow"
+    duplicate_scope: Literal["name_and_args", "name"] = "name_and_args"
+    digest: bool = False
+
+
+class Delivery(FileModel):
+    """How late results reach the model."""
+
+    style: Literal["notice", "event"] = "notice"
+    max_result_bytes: int = Field(default=65_536, ge=1)
+    max_items: int | None = Field(default=None, ge=1)
+    max_bytes: int | None = Field(default=None, ge=1)
+    templates: dict[str, str] = Field(default={})
+    compact_after_turns: int | None = Field(default=None, ge=1)
+
+
+class Agent(FileModel):
+    """One agent as its file describes it. Made by `load_agent` and `parse_agent` only."""
+
+    slug: Slug
+    """Names the agent; unique where it runs."""
+    system_prompt: Text = ""
+    announce: Text = ""
+    """What callers of the agent are told about it."""
+    flavor: Flavor = "OpenAIv1"
+    """How the model is spoken to."""
+    model_url: NonEmpty | None = None
+    """Endpoint of the model; left out: the settings', then the environment of the `openai` package."""
+    model_name: NonEmpty | None = None
+    api_key_id: NonEmpty | None = None
+    """Names one of the keys in the settings' `apiKeys`."""
+    execution_mode: ExecutionMode = "synchronous"
+    async_yield_strategy: Annotated[Literal["yieldWhenAllDone", "yieldOnAnyProgress"] | YieldOnTimeout, ByTag()] = (
+        "yieldWhenAllDone"
+    )
+    """When a step that waits for runAsync calls hands back to the model."""
+    max_concurrency: int = Field(default=4, ge=1)
+    """runAsync calls of one session at a time."""
+    shared_limits: Many[NonEmpty] = ()
+    async_call_timeout_seconds: Seconds | None = None
+    """Longest run of one attempt in asynchronous mode, from its claim."""
+    queue_timeout_seconds: Seconds = 3600
+    """Longest wait for a worker."""
+    tool_call_policy_config: ToolCallPolicyConfig = ToolCallPolicyConfig()
+    builtin_toolboxes: Many[SystemToolbox] | None = None
+    bash_toolboxes: Many[BashToolbox] = ()
+    tool_directory: NonEmpty | None = None
+    """A folder of executables: the short form of a `FileSystemDirectory`."""
+    function_toolboxes: Many[Module] = ()
+    mcp_servers: Many[McpSimpleBinary] = ()
+    open_api_toolboxes: Many[OpenApiServer] = ()
+    tools: Many[ToolGlob] = ()
+    """Globs over what the live workers offer."""
+    parameters: Many[Parameter] = ()
+    bindings: Many[Binding] = ()
+    extra_agents: Many[ExtraAgent] = ()
+    mail_scope: Scope = "subtree"
+    interrupt_scope: Scope = "children"
+    interrupt_completions: bool = False
+    mail_in_tool_result: bool = False
+    pause_cancels_calls: bool = False
+    resume_on_any_mail: bool = False
+    registry: Registry = Registry()
+    delivery: Delivery = Delivery()
+    on_run_end: Literal["wait", "cancel", "detach"] = "wait"
+    on_run_failure: Literal["cancel", "keep"] = "cancel"
+
+    _canonical: str = PrivateAttr(default="")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_what_was_written(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        agent = handler(data)
+        if not agent._canonical:
+            agent._canonical = canonical_json(cast("JsonValue", data))
+        return agent
+
+    @property
+    def canonical(self) -> str:
+        """What was written, as canonical JSON without envelope; `parse_agent` reads it again."""
+        return self._canonical
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of `canonical`, hexadecimal: equal for equal files, whatever their blanks and order of keys."""
+        return hashlib.sha256(self._canonical.encode()).hexdigest()
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """The capabilities that the model is offered.
+
+        Without `builtinToolboxes` an asynchronous agent gets status, list and cancel. `send-to-tool-call` may be
+        listed but is offered only to an agent with helpers, because there is nobody else to write to.
+        """
+        if self.builtin_toolboxes is None:
+            return _USUAL if self.execution_mode == "asynchronous" else ()
+        named = [name for box in self.builtin_toolboxes for name in box.contents.capabilities]
+        return tuple(
+            name for name in CAPABILITIES if name in named and (name != "send-to-tool-call" or self.extra_agents)
+        )
+
+
+class Envelope(FileModel):
+    """What may stand around an agent in its file."""
+
+    tag: Literal["OpenAIAgentDescription"]
+    contents: dict[str, JsonValue]
+
+
+_USUAL: tuple[Capability, ...] = ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call")
+
+
+def load_agent(path: Path, *, api_key_ids: Collection[str] | None = ()) -> Agent:
+    """Read and check an agent file; see `parse_agent`. A file that cannot be read is a ConfigError too."""
+    try:
+        text = path.read_bytes()
+    except OSError as unreadable:
+        reason = "no such agent file" if isinstance(unreadable, FileNotFoundError) else unreadable.strerror
+        raise ConfigError(f"{path}: {reason}") from None
+    return parse_agent(text, origin=str(path), api_key_ids=api_key_ids)
+
+
+def parse_agent(text: str | bytes, *, origin: str, api_key_ids: Collection[str] | None = ()) -> Agent:
+    """The agent that a text describes, bare or in its envelope. `origin` names the text in errors.
+
+    `api_key_ids` are the keys that the settings list; None is for a process that holds no keys and leaves `apiKeyId`
+    unchecked. Raises ConfigError for mistakes, NotSupportedYet for what a later version brings.
+    """
+    document = read_json(text, origin)
+    try:
+        agent = Agent.model_validate(_bare(document))
+    except ValidationError as invalid:
+        raise as_error(findings_of(invalid), origin) from None
+    if mistakes := list(_mistakes(agent, api_key_ids)):
+        raise as_error(mistakes, origin)
+    if later := list(refusals(agent.model_dump(mode="json", by_alias=True))):
+        raise as_error(later, origin, NotSupportedYet)
+    return agent
+
+
+def _bare(document: JsonValue) -> JsonValue:
+    """The description without its envelope, and without the `$schema` that editors read."""
+    if not isinstance(document, dict):
+        return document
+    bare = _without_hint(document)
+    return _without_hint(Envelope.model_validate(bare).contents) if "tag" in bare else bare
+
+
+def _without_hint(written: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return {key: value for key, value in written.items() if key != "$schema"}
+
+
+def _mistakes(agent: Agent, api_key_ids: Collection[str] | None) -> Iterator[Finding]:
+    """What no single part can see."""
+    key_id = agent.api_key_id
+    if key_id is not None and api_key_ids is not None and key_id not in api_key_ids:
+        known = f"known: {', '.join(sorted(api_key_ids))}" if api_key_ids else "the settings list no keys"
+        yield Finding("apiKeyId", f'no key "{key_id}" in the settings{guess(key_id, api_key_ids)}; {known}')
+    url = agent.model_url
+    if url is not None and agent.flavor != "Scripted" and not url.startswith(("http://", "https://")):
+        yield Finding("modelUrl", f"a URL with http:// or https:// is expected, got {shown(url)}")

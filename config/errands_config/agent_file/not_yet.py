@@ -1,0 +1,83 @@
+"""What the agent file may say and this version does not act on yet: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from errands_config.agent_file.finding import Finding, key_path, shown
+
+_Keys: TypeAlias = tuple[str | int, ...]
+
+
+class Row(NamedTuple):
+    """A place in the file, the values there that act, and what the others are for."""
+
+    place: str
+    """Keys joined by dots; `*` stands for every position of a list."""
+    acts: tuple[JsonValue, ...]
+    brings: str
+
+
+NOT_YET: tuple[Row, ...] = (
+    Row("flavor", ("OpenAIv1", "Scripted"), "the Responses dialect"),
+    Row("sharedLimits", ([],), "limits over all sessions"),
+    Row("toolCallPolicyConfig.default.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
+    Row("toolCallPolicyConfig.rules.*.disposition.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
+    Row("toolCallPolicyConfig.wrappers", ([],), "wrappers"),
+    Row(
+        "builtinToolboxes.*.contents.Capabilities.*",
+        ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call", "send-to-tool-call"),
+        "this capability",
+    ),
+    Row("mcpServers", ([],), "tools of MCP servers"),
+    Row("openApiToolboxes", ([],), "tools of HTTP APIs"),
+    Row("parameters", ([],), "parameters of an agent"),
+    Row("bindings", ([],), "bound arguments"),
+    Row("extraAgents", ([],), "helpers"),
+    Row("mailScope", ("subtree",), "mail between sessions"),
+    Row("interruptScope", ("children",), "interrupt mail"),
+    Row("interruptCompletions", (False,), "interrupt mail"),
+    Row("mailInToolResult", (False,), "mail inside a tool result"),
+    Row("pauseCancelsCalls", (False,), "pausing"),
+    Row("resumeOnAnyMail", (False,), "pausing"),
+    Row("registry.handles", (False,), "handles"),
+    Row("registry.references", (False,), "references to results"),
+    Row("registry.onDuplicate", ("allow",), "the check for equal calls"),
+    Row("registry.duplicateScope", ("name_and_args",), "the check for equal calls"),
+    Row("registry.digest", (False,), "the digest of outstanding work"),
+    Row("delivery.style", ("notice",), "results as events"),
+    Row("delivery.maxResultBytes", (65_536,), "parking of large results"),
+    Row("delivery.maxItems", (None,), "bounds of one delivery"),
+    Row("delivery.maxBytes", (None,), "bounds of one delivery"),
+    Row("delivery.templates", ({},), "texts of one's own"),
+    Row("delivery.compactAfterTurns", (None,), "compaction"),
+    Row("onRunEnd", ("wait",), "other ends of a run"),
+    Row("onRunFailure", ("cancel",), "other ends of a run"),
+)
+
+
+def refusals(written: JsonValue) -> Iterator[Finding]:
+    """What says something else than this version acts on. `written` is a valid agent, its defaults filled in."""
+    for row in NOT_YET:
+        for keys, value in _values_at(row.place.split("."), written, ()):
+            if value not in row.acts:
+                yield Finding(key_path(keys), _refusal(row, value))
+
+
+def _values_at(place: list[str], value: JsonValue, keys: _Keys) -> Iterator[tuple[_Keys, JsonValue]]:
+    if not place:
+        yield keys, value
+    elif place[0] == "*" and isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _values_at(place[1:], item, (*keys, position))
+    elif isinstance(value, dict):
+        yield from _values_at(place[1:], value[place[0]], (*keys, place[0]))
+
+
+def _refusal(row: Row, value: JsonValue) -> str:
+    if len(row.acts) == 1:
+        return f"not supported yet: {row.brings}; leave it out"
+    return f"{shown(value)} is not supported yet: {row.brings}; use one of {', '.join(map(shown, row.acts))}"

@@ -1,0 +1,118 @@
+"""Calls as those see them who ask from outside their worker: rows, progress, cancel, and what an id means."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from errands_config import keys
+from errands_config.errors import NotFound
+from errands_config.scripts import calls as scripts
+from errands_config.scripts.calls import CancelAnswer, Place
+from errands_config.scripts.script import arun
+from errands_config.scripts.sessions import read_outcome
+from errands_config.wire import Actor, CallState, Outcome
+from errands_orchestrator import reads
+from errands_orchestrator.session import Session
+
+Nudge = Callable[[str], Awaitable[None]]
+"""Tells workers to look at a call's wish now; only a hint, since they look once a second anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One call's record without its arguments. Times are store times in ms, 0 where it has not happened."""
+
+    id: str
+    session: str
+    tool: str
+    provider_id: str
+    state: CallState
+    attempt: int
+    queue: str
+    label: str
+    worker: str
+    queued_at: int
+    started_at: int
+    ended_at: int
+    outcome: Outcome | None
+
+
+_FIELDS = (
+    "session", "tool", "provider_id", "state", "attempt", "queue", "label", "worker", "queued_at", "started_at",
+    "ended_at", "result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds",
+)  # fmt: skip
+
+
+async def call_row(store: reads.Store, cid: str) -> CallRow | None:
+    """One call, or None."""
+    return _row(cid, await reads.fields(store, keys.call(cid), _FIELDS))
+
+
+async def call_rows(store: reads.Store, cids: Sequence[str]) -> tuple[CallRow, ...]:
+    """Several calls in one round trip; those that do not exist are left out."""
+    answers = await reads.fields_of_each(store, [keys.call(cid) for cid in cids], _FIELDS)
+    rows = (_row(cid, values) for cid, values in zip(cids, answers, strict=True))
+    return tuple(row for row in rows if row)
+
+
+def _row(cid: str, values: Sequence[str | None]) -> CallRow | None:
+    got = {name: value or "" for name, value in zip(_FIELDS, values, strict=True)}
+    if not got["session"]:
+        return None
+    state = CallState(got["state"])
+    return CallRow(
+        id=cid, session=got["session"], tool=got["tool"], provider_id=got["provider_id"], state=state,
+        attempt=int(got["attempt"] or 1), queue=got["queue"], label=got["label"], worker=got["worker"],
+        queued_at=int(got["queued_at"] or 0), started_at=int(got["started_at"] or 0),
+        ended_at=int(got["ended_at"] or 0), outcome=read_outcome(got) if state.is_final else None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEntry:
+    """One report of a running call: its place in the call's stream, store time in ms, JSON text."""
+
+    seq: str
+    at: int
+    payload: str
+
+
+async def progress_of(store: reads.Store, cid: str, count: int = keys.PROGRESS_KEPT) -> list[ProgressEntry]:
+    """A call's reports, newest first."""
+    entries = await reads.newest(store, keys.progress(cid), count)
+    return [ProgressEntry(seq, int(entry["at"]), entry["payload"]) for seq, entry in entries]
+
+
+async def resolve(store: reads.Store, session: Session, name: str) -> str | None:
+    """The call that the model means: by our id, else by the provider's, a call in flight before the newest.
+
+    Only calls of this session are found.
+    """
+    if await reads.field(store, keys.call(name), "session") == session.id:
+        return name
+    for call in reversed(session.calls):
+        if call.provider_id == name and not call.is_final:
+            return call.id
+    return await reads.field(store, keys.names(session.id), name)
+
+
+async def cancel_call(
+    store: reads.Store, cid: str, *, by: Actor, reason: str, asker: str = "", nudge: Nudge | None = None
+) -> CancelAnswer:
+    """Ask for the end of a call; a running one is asked through its worker. Raises NotFound."""
+    while True:
+        place = Place.of(cid, await reads.fields(store, keys.call(cid), Place.FIELDS))
+        if place is None:
+            raise NotFound(f"no call {cid!r}: `errands calls ls` lists them")
+        answer = await arun(store, scripts.cancel(place, by=by, reason=reason, asker=asker))
+        if answer.outcome != "moved":
+            break
+    if answer.outcome == "asked" and nudge:
+        await nudge(cid)
+    return answer
+
+
+async def place_of(store: reads.Store, cid: str) -> Place | None:
+    """Where a call stands now."""
+    return Place.of(cid, await reads.fields(store, keys.call(cid), Place.FIELDS))

@@ -1,0 +1,58 @@
+"""What the model is told of the capabilities. How they are answered stands in their own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+GET_STATUS = "get-tool-call-status"
+LIST_RUNNING = "list-running-tool-calls"
+CANCEL = "cancel-tool-call"
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityOffer:
+    """One capability as the model sees it."""
+
+    name: str
+    description: str
+    parameters: str
+    """JSON schema of the arguments, as compact JSON text: byte-stable."""
+
+
+_OFFERS = {
+    offer.name: offer
+    for offer in (
+        CapabilityOffer(
+            GET_STATUS,
+            "Tells the state of one of your tool calls, its newest progress and, once it is final, its result. "
+            "Results arrive by themselves: ask only when you need to know something before that. "
+            "With wait_for_completion the answer comes when the call has ended, at the latest after timeout_seconds.",
+            '{"type":"object","properties":{'
+            '"tool_call_id":{"type":"string","description":"The id of the call, as it stands in your tool call."},'
+            '"include_progress":{"type":"boolean","default":true},'
+            '"wait_for_completion":{"type":"boolean","default":false},'
+            '"timeout_seconds":{"type":"number","minimum":0,"maximum":300,"default":5}},'
+            '"required":["tool_call_id"],"additionalProperties":false}',
+        ),
+        CapabilityOffer(
+            LIST_RUNNING,
+            "Lists every tool call of yours that has not ended, with its state and newest progress.",
+            '{"type":"object","properties":{},"additionalProperties":false}',
+        ),
+        CapabilityOffer(
+            CANCEL,
+            "Asks for the end of a tool call that has not ended. The answer tells the state that it reached; "
+            "a call that ended by itself first keeps its result.",
+            '{"type":"object","properties":{'
+            '"tool_call_id":{"type":"string","description":"The id of the call, as it stands in your tool call."},'
+            '"reason":{"type":"string"}},'
+            '"required":["tool_call_id"],"additionalProperties":false}',
+        ),
+    )
+}
+
+
+def capability_offers(names: Iterable[str]) -> tuple[CapabilityOffer, ...]:
+    """The offers of these capabilities, in this order."""
+    return tuple(_OFFERS[name] for name in names)

@@ -1,0 +1,64 @@
+"""How a step becomes what the commit script writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from errands_config.scripts.sessions import Commit, Publication, Record, outcome_fields
+from errands_config.wire import CallPolicy, CallState
+from errands_orchestrator.decisions import Decision, Event, Queue, Step
+from errands_orchestrator.dispatcher import first_publication, message
+from errands_orchestrator.session import NewCall
+from errands_orchestrator.snapshot import dump_entry, dump_session
+
+
+def queued_calls(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """The calls that a step publishes."""
+    return tuple(cid for decision in decisions if isinstance(decision, Queue) for cid in decision.calls)
+
+
+def commit_of(
+    step: Step, *, commit_id: str, version: int, cursor: str, publish: Sequence[Publication], slug: str
+) -> Commit:
+    """One step as one commit."""
+    return Commit(
+        id=commit_id,
+        version=version,
+        cursor=cursor,
+        snapshot=dump_session(step.session),
+        log=tuple(dump_entry(entry) for entry in step.log),
+        records=tuple(_record(call, slug) for call in step.records),
+        publish=tuple(publish),
+        events=tuple(_event(event) for event in step.events),
+    )
+
+
+def _record(call: NewCall, slug: str) -> Record:
+    ended = outcome_fields(call.outcome) if call.outcome else {"state": str(CallState.WAITING)}
+    fields = {
+        "agent": slug, "tool": call.tool, "arguments": call.arguments, "provider_id": call.provider_id,
+        "turn": str(call.turn), "position": str(call.position), "policy": call.policy.model_dump_json(),
+        "queue": call.queue,
+    }  # fmt: skip
+    return Record(call.id, fields | ended)
+
+
+def _event(event: Event) -> tuple[str, tuple[str, ...]]:
+    return event.kind, tuple(part for fact in event.facts for part in fact)
+
+
+def publication_of(
+    cid: str, sid: str, tool: str, queue: str, policy: CallPolicy, now: int, direct: bool
+) -> Publication:
+    """A call's first message. Not `direct`: the broker is not the store, and the dispatcher sends it."""
+    text = message(first_publication(cid, sid, tool, queue, now)) if direct else ""
+    return Publication(cid, queue, int(policy.queue_timeout_seconds * 1000), text)
+
+
+def from_records(records: Sequence[NewCall], sid: str, now: int, direct: bool) -> Mapping[str, Publication]:
+    """The messages of the calls that a step records, by call; which of them are published is the step's to say."""
+    return {
+        call.id: publication_of(call.id, sid, call.tool, call.queue, call.policy, now, direct)
+        for call in records
+        if call.outcome is None
+    }

@@ -1,0 +1,123 @@
+"""Agent files and tool lists as sessions keep them, and what is made of them once for all their sessions.
+
+A stored agent names no path: the script of a `Scripted` model is stored with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from errands_config import keys
+from errands_config.agent import Agent, parse_agent
+from errands_config.errors import ConfigError, NotFound
+from errands_config.policy import compile_policy
+from errands_config.scripts.sessions import Definitions
+from errands_config.wire import Frozen, ToolOffer
+from errands_orchestrator import reads
+from errands_orchestrator.brief import Brief, Toolset
+from errands_orchestrator.models.model import Model
+from errands_orchestrator.transcript import tools_body
+
+_OFFERS = TypeAdapter(tuple[ToolOffer, ...])
+KEPT = 256
+"""Agents with their tools that one process keeps ready."""
+
+
+class StoredAgent(Frozen):
+    """An agent file in the store: its canonical text, and the script of a `Scripted` model."""
+
+    file: str
+    script: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it is stored."""
+        return self.model_dump_json()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is stored."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def stored(agent: Agent, folder: Path) -> StoredAgent:
+    """An agent as the store keeps it. A `Scripted` agent's `modelUrl` is its script file, looked up in `folder`."""
+    if agent.flavor != "Scripted":
+        return StoredAgent(file=agent.canonical)
+    if agent.model_url is None:
+        raise ConfigError("a Scripted agent names its script file here", path="modelUrl")
+    script = folder / agent.model_url
+    if not script.is_file():
+        raise ConfigError(f"no script file {agent.model_url!r} beside the agent file", path="modelUrl")
+    return StoredAgent(file=agent.canonical, script=script.read_text())
+
+
+def definitions(agent: StoredAgent, tools: Toolset) -> Definitions:
+    """What a new session is made of."""
+    listed = dump_toolset(tools)
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    return Definitions(agent.digest, agent.text, digest, listed)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An agent with its tools, ready to step its sessions."""
+
+    brief: Brief
+    model: Model
+    model_name: str
+    tools: bytes
+
+
+class Library:
+    """Reads definitions from the store and keeps the newest `KEPT`."""
+
+    def __init__(self, store: reads.Store, make_model: Callable[[Agent, str], tuple[Model, str]]) -> None:
+        self._store = store
+        self._make_model = make_model
+        self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+
+    async def known(self, agent_digest: str, tools_digest: str) -> Known:
+        """The agent and tools of a session. Raises NotFound when the store has them no more."""
+        pair = (agent_digest, tools_digest)
+        if pair not in self._known:
+            self._known[pair] = await self._read(*pair)
+        self._known.move_to_end(pair)
+        while len(self._known) > KEPT:
+            _, dropped = self._known.popitem(last=False)
+            await dropped.model.close()
+        return self._known[pair]
+
+    async def _read(self, agent_digest: str, tools_digest: str) -> Known:
+        agent_text, tools_text = await reads.texts(self._store, keys.agent(agent_digest), keys.toolset(tools_digest))
+        if agent_text is None or tools_text is None:
+            raise NotFound(f"agent {agent_digest[:12]} is not in the store any more: start a new session")
+        await self._store.expire(keys.agent(agent_digest), keys.DEFINITION_SECONDS)
+        await self._store.expire(keys.toolset(tools_digest), keys.DEFINITION_SECONDS)
+        stored_agent = StoredAgent.model_validate_json(agent_text)
+        agent = parse_agent(stored_agent.file, origin=f"stored agent {agent_digest[:12]}", api_key_ids=None)
+        brief = Brief(agent, compile_policy(agent), load_toolset(tools_text))
+        model, name = self._make_model(agent, stored_agent.script)
+        return Known(brief, model, name, tools_body(brief.tools, brief.policy, agent.capabilities))
+
+    async def close(self) -> None:
+        """Close every model."""
+        for known in self._known.values():
+            await known.model.close()
+        self._known.clear()
+
+
+def dump_toolset(tools: Toolset) -> str:
+    """A tool list as JSON text: the same tools give the same bytes."""
+    return _OFFERS.dump_json(tools.offers).decode()
+
+
+def load_toolset(text: str) -> Toolset:
+    """A tool list as it was kept."""
+    return Toolset(_OFFERS.validate_json(text))

@@ -1,0 +1,142 @@
+"""The form of a Celery message, and the one place that publishes outside the commit script.
+
+The commit script puts a call's message on its queue itself; the form is the one that kombu writes, taken from kombu in
+memory at the first use (`tests/contract/test_message_form.py` compares both on a real store). Repeats go through
+kombu's batch in a thread of its own: kombu blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+import orjson
+import structlog
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from errands_config.scripts.calls import Republish
+from errands_config.wire import TaskMessage
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """One Celery message: its own id, the task's name, and what Flower shows of it instead of arguments."""
+
+    celery_id: str
+    task: str
+    body: TaskMessage
+
+    @property
+    def shown(self) -> str:
+        """What stands for the arguments wherever Celery shows them."""
+        return f"session={self.body.session} call={self.body.call} attempt={self.body.attempt}"
+
+
+def first_publication(cid: str, sid: str, tool: str, queue: str, now: int) -> Publication:
+    """The message that a commit publishes: the call's first attempt."""
+    body = TaskMessage(call=cid, session=sid, queue=queue, attempt=1, published=now)
+    return Publication(cid, f"tool.{tool}", body)
+
+
+def repeated_publication(again: Republish) -> Publication:
+    """A message published again: same attempt, a Celery id of its own."""
+    body = TaskMessage(call=again.cid, session=again.sid, queue=again.queue, attempt=again.attempt, published=again.now)
+    return Publication(f"{again.cid}.{again.attempt}r{again.count}", f"tool.{again.tool}", body)
+
+
+def _options(publication: Publication) -> dict[str, Any]:
+    return {
+        "kwargs": publication.body.model_dump(),
+        "task_id": publication.celery_id,
+        "queue": publication.body.queue,
+        "argsrepr": "()",
+        "kwargsrepr": publication.shown,
+        "ignore_result": True,
+    }
+
+
+@cache
+def _form() -> dict[str, Any]:
+    """A message as kombu writes it, from a broker in memory."""
+    app = Celery("errands", broker="memory://", set_as_current=False)
+    body = TaskMessage(call="c", session="s", queue="form", attempt=1, published=0)
+    app.send_task("tool.form", **_options(Publication("c", "tool.form", body)))
+    with app.connection_for_read() as connection:
+        channel: Any = connection.default_channel
+        return cast("dict[str, Any]", channel._get("form"))
+
+
+def message(publication: Publication) -> str:
+    """The text that goes on the queue's list, field by field as kombu would have written it."""
+    form = _form()
+    body = orjson.dumps([[], publication.body.model_dump(), _embedded(form)])
+    headers = form["headers"] | {
+        "task": publication.task,
+        "id": publication.celery_id,
+        "root_id": publication.celery_id,
+        "kwargsrepr": publication.shown,
+    }
+    properties = form["properties"] | {
+        "correlation_id": publication.celery_id,
+        "kwargsrepr": publication.shown,
+        "delivery_info": {"exchange": "", "routing_key": publication.body.queue},
+        "delivery_tag": str(uuid.uuid4()),
+    }
+    text = form | {"body": base64.b64encode(body).decode(), "headers": headers, "properties": properties}
+    return orjson.dumps(text).decode()
+
+
+@cache
+def _embedded_of(body: str) -> Any:
+    return orjson.loads(base64.b64decode(body))[2]
+
+
+def _embedded(form: dict[str, Any]) -> Any:
+    return _embedded_of(form["body"])
+
+
+class Dispatcher:
+    """Publishes through kombu, in one thread."""
+
+    def __init__(self, broker_url: str) -> None:
+        self._app = Celery("errands", broker=broker_url, set_as_current=False)
+        self._app.conf.update(
+            task_ignore_result=True,
+            task_send_sent_event=True,
+            broker_transport_options={"socket_timeout": 10, "socket_connect_timeout": 5, "socket_keepalive": True},
+        )
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dispatcher")
+
+    async def publish(self, publications: Sequence[Publication]) -> None:
+        """Send messages in one batch. Raises what kombu raises; a repeat is harmless, since each is for one attempt."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._send, tuple(publications))
+
+    async def nudge(self, cid: str) -> None:
+        """Tell every worker to look at a call's wish now: a revoke, which our workers read as that."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._nudge, cid)
+
+    def _nudge(self, cid: str) -> None:
+        try:
+            self._app.control.revoke(cid)
+        except OperationalError as away:
+            # Only a hint: the worker reads the wish with its next beat.
+            log.info("nudge.failed", tool_call_id=cid, detail=str(away))
+
+    def _send(self, publications: Sequence[Publication]) -> None:
+        with self._app.producer_pool.acquire(block=True) as producer, producer.batch(max_size=200):
+            for publication in publications:
+                self._app.send_task(publication.task, producer=producer, **_options(publication))
+
+    def close(self) -> None:
+        """End the thread and the connections."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._app.close()

@@ -1,0 +1,76 @@
+"""Log lines made from the events of all sessions: each at least once, by one of the orchestrators.
+
+The orchestrators share a consumer group over `errands:events`; what one of them read and did not acknowledge before it
+died is read by another.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import redis.asyncio
+from redis.exceptions import ResponseError
+
+from errands_config import keys
+
+GROUP = "log"
+BLOCK_SECONDS = 2.0
+STALE_MS = 10_000
+NUMBERS = frozenset({"queued_ms", "elapsed_ms", "payload_bytes", "attempt", "timeout_seconds", "turn"})
+LEVELS: Mapping[str, str] = {
+    "tool_call.failed": "warning", "tool_call.timed_out": "warning", "tool_call.orphaned": "warning",
+    "turn.failed": "warning", "run.paused": "warning",
+}  # fmt: skip
+
+
+def log_line(fields: Mapping[str, str], *, stamped: bool = True) -> str:
+    """One event as a JSON log line: `ts` (unless told not), `kind`, `level`, and the event's facts."""
+    at = datetime.fromtimestamp(int(fields["at"]) / 1000, UTC).isoformat(timespec="milliseconds")
+    head = {"ts": at.replace("+00:00", "Z")} if stamped else {}
+    facts = {name: _typed(name, value) for name, value in fields.items() if name not in ("kind", "at", "seq")}
+    kind = fields["kind"]
+    return orjson.dumps(head | {"kind": kind, "level": LEVELS.get(kind, "info")} | facts).decode()
+
+
+def _typed(name: str, value: str) -> str | int | float:
+    if name not in NUMBERS:
+        return value
+    number = float(value)
+    return int(number) if number.is_integer() else number
+
+
+class EventLog:
+    """Prints the events of all sessions on stderr."""
+
+    def __init__(self, store: redis.asyncio.Redis, reader: str) -> None:
+        self._store = store
+        self._reader = reader
+
+    async def open(self) -> None:
+        """Make the group, once in a store's life; it begins with what is to come."""
+        try:
+            await self._store.xgroup_create(keys.EVENTS, GROUP, id="$", mkstream=True)
+        except ResponseError as exists:
+            if "BUSYGROUP" not in str(exists):
+                raise
+
+    async def print_some(self) -> None:
+        """Print what came, and what a dead reader left; waits up to `BLOCK_SECONDS` for it."""
+        left: Any = await self._store.xautoclaim(keys.EVENTS, GROUP, self._reader, STALE_MS, count=100)
+        await self._print(left[1])
+        fresh: Any = await self._store.xreadgroup(
+            GROUP, self._reader, {keys.EVENTS: ">"}, count=200, block=int(BLOCK_SECONDS * 1000)
+        )
+        for _, entries in fresh or ():
+            await self._print(entries)
+
+    async def _print(self, entries: Any) -> None:
+        lines = [log_line(fields) for _, fields in entries if fields]
+        if lines:
+            print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - the log is this process's stderr
+        if entries:
+            await self._store.xack(keys.EVENTS, GROUP, *(seq for seq, _ in entries))

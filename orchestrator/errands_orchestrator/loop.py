@@ -1,0 +1,246 @@
+"""One session in hand: step, commit, act, until it can be parked. The only place where the parts meet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from errands_config import keys
+from errands_config.errors import ModelError, TranscriptBroken
+from errands_config.scripts import sessions as scripts
+from errands_config.scripts.script import arun
+from errands_config.scripts.sessions import Acquired as Owned
+from errands_config.scripts.sessions import Publication, read_mail
+from errands_config.wire import CallPolicy, CallState, Mail
+from errands_orchestrator import reads, stepper
+from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed, Begun, Looked, Received, Replied
+from errands_orchestrator.calls import Nudge, cancel_call
+from errands_orchestrator.capabilities.answering import CAPABILITIES
+from errands_orchestrator.capabilities.desk import Desk
+from errands_orchestrator.committing import commit_of, from_records, publication_of, queued_calls
+from errands_orchestrator.decisions import Answer, AskModel, Begin, Cancel, Decision, Event, Look, Park, Step, Wait
+from errands_orchestrator.definitions import Known, Library
+from errands_orchestrator.models.model import ModelRequest
+from errands_orchestrator.session import CapabilityCall, Phase, Session
+from errands_orchestrator.sessions import new_id, new_token
+from errands_orchestrator.snapshot import load_session
+from errands_orchestrator.transcripts import Transcripts
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What every session of one process shares."""
+
+    store: reads.Store
+    library: Library
+    transcripts: Transcripts
+    nudge: Nudge
+    after_commit: Callable[[Sequence[str]], Awaitable[None]] | None
+    """Publishes calls when the broker is not the store; None: the commit did it."""
+    lease_ms: int
+
+
+@dataclass(slots=True)
+class Hold:
+    """The right to step one session."""
+
+    sid: str
+    token: str = field(default_factory=new_token)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there may be unread mail."""
+
+
+class Lost(Exception):  # noqa: N818 - not an error: somebody else has the session now
+    """The session belongs to somebody else now."""
+
+
+class Loop:
+    """Steps one session from its acquisition to its parking."""
+
+    def __init__(self, parts: Parts, hold: Hold, owned: Owned, known: Known) -> None:
+        self._parts = parts
+        self._hold = hold
+        self._known = known
+        head = owned.head
+        self._session = load_session(head.snapshot) if head.snapshot else Session(head.sid)
+        self._slug = head.slug
+        self._version = head.version
+        self._entries = head.entries
+        self._cursor = self._committed_cursor = head.cursor
+        self._set_clock(owned.now)
+
+    # ---- the clock: the store's, carried on between two of its answers
+
+    def _set_clock(self, now: int) -> None:
+        self._clock = (now, time.monotonic())
+
+    def _now(self) -> int:
+        now, since = self._clock
+        return now + int((time.monotonic() - since) * 1000)
+
+    # ---- step and commit
+
+    async def run(self, mail: Sequence[Mail]) -> None:
+        """Go on until the session is parked. Raises Lost when it has another owner."""
+        arrivals: Sequence[Arrival] | None = (Acquired(), *await self._received(mail))
+        while arrivals is not None:
+            step = stepper.step(self._known.brief, self._session, arrivals, self._now())
+            await self._commit(step)
+            arrivals = await self._act(step.decisions)
+
+    async def pause(self, cause: str) -> None:
+        """Park a session that cannot be stepped, with the cause, so that it can be resumed."""
+        paused = replace(self._session, phase=Phase.PAUSED, cause=cause)
+        event = Event("run.paused", (("cause", cause),))
+        await self._commit(Step(paused, (), events=(event,)))
+        await self._act((Park("paused"),))
+
+    async def _commit(self, step: Step) -> None:
+        if not step.changed and self._cursor == self._committed_cursor:
+            return
+        publish = await self._publications(step)
+        commit = commit_of(
+            step, commit_id=new_id(), version=self._version, cursor=self._cursor, publish=publish, slug=self._slug
+        )
+        answer = await arun(
+            self._parts.store, scripts.commit(self._hold.sid, self._hold.token, commit, self._parts.lease_ms)
+        )
+        if answer.outcome == "stale":
+            raise Lost
+        self._set_clock(answer.now)
+        self._parts.transcripts.committed(self._hold.sid, self._entries, step.log)
+        self._session, self._committed_cursor = step.session, self._cursor
+        self._version += 1
+        self._entries += len(step.log)
+        if publish and self._parts.after_commit:
+            await self._parts.after_commit([p.id for p in publish])
+
+    async def _publications(self, step: Step) -> list[Publication]:
+        wanted = queued_calls(step.decisions)
+        direct = self._parts.after_commit is None
+        fresh = from_records(step.records, self._hold.sid, self._now(), direct) if wanted else {}
+        return [fresh[cid] if cid in fresh else await self._recorded(cid, direct) for cid in wanted]
+
+    async def _recorded(self, cid: str, direct: bool) -> Publication:
+        """The message of a call whose record was written by an earlier commit."""
+        kept = await reads.fields(self._parts.store, keys.call(cid), ("tool", "queue", "policy"))
+        tool, queue, policy = (part or "" for part in kept)
+        read = CallPolicy.model_validate_json(policy)
+        return publication_of(cid, self._hold.sid, tool, queue, read, self._now(), direct)
+
+    # ---- act
+
+    async def _act(self, decisions: Sequence[Decision]) -> Sequence[Arrival] | None:
+        """Do what was decided; answers what came of it, None once the session is parked."""
+        for decision in decisions:
+            if isinstance(decision, Cancel):
+                await self._cancel(decision)
+        asks = [self._bring(d) for d in decisions if isinstance(d, Begin | Answer | Look)]
+        if asks:
+            return await asyncio.gather(*asks)
+        for decision in decisions:
+            match decision:
+                case AskModel():
+                    return await self._ask()
+                case Wait(until):
+                    return await self._park("waiting_calls", until)
+                case Park(status):
+                    return await self._park(status, None)
+                case _:
+                    pass
+        return ()
+
+    async def _cancel(self, cancel: Cancel) -> None:
+        for cid in cancel.calls:
+            await cancel_call(self._parts.store, cid, by=cancel.by, reason=cancel.reason, nudge=self._parts.nudge)
+
+    async def _bring(self, decision: Begin | Answer | Look) -> Begun | Answered | Looked:
+        match decision:
+            case Begin(call):
+                return await CAPABILITIES[call.name].begin(self._desk(call))
+            case Answer(call):
+                return await CAPABILITIES[call.name].answer(self._desk(call))
+            case Look(calls):
+                return await self._look(calls)
+
+    def _desk(self, call: CapabilityCall) -> Desk:
+        max_bytes = self._known.brief.agent.delivery.max_result_bytes
+        return Desk(self._parts.store, self._session, call, self._now(), self._parts.nudge, max_bytes)
+
+    async def _look(self, calls: Sequence[str]) -> Looked:
+        states = await reads.field_of_each(self._parts.store, [keys.call(cid) for cid in calls], "state")
+        return Looked(tuple((cid, CallState(state)) for cid, state in zip(calls, states, strict=True)))
+
+    async def _park(self, status: str, until: int | None) -> Sequence[Arrival] | None:
+        self._hold.wake.clear()
+        answer = await arun(
+            self._parts.store,
+            scripts.park(self._hold.sid, self._hold.token, status, until, self._parts.lease_ms),
+        )
+        if answer.outcome == "stale":
+            raise Lost
+        self._set_clock(answer.now)
+        return None if answer.outcome == "parked" else await self._received(answer.mail)
+
+    # ---- mail
+
+    async def _received(self, mail: Sequence[Mail]) -> tuple[Received, ...]:
+        if mail:
+            self._cursor = mail[-1].seq
+        return tuple([Received(await self._whole(letter)) for letter in mail])
+
+    async def _whole(self, letter: Mail) -> Mail:
+        """A letter with its result, which stands in the call's record only when it is large."""
+        if not letter.truncated or letter.outcome is None:
+            return letter
+        result = await reads.field(self._parts.store, keys.call(letter.call), "result")
+        return letter.model_copy(update={"outcome": letter.outcome.model_copy(update={"result": result or ""})})
+
+    # ---- the model
+
+    async def _ask(self) -> Sequence[Arrival]:
+        """Ask the model; a letter that stops the run ends the request."""
+        try:
+            request = await self._request()
+        except TranscriptBroken as broken:
+            self._parts.transcripts.forget(self._hold.sid)
+            return (AskFailed(f"the conversation cannot be sent: {broken}", retryable=False),)
+        asking = asyncio.create_task(self._reply(request), name=f"ask {self._hold.sid}")
+        try:
+            while True:
+                waking = asyncio.create_task(self._hold.wake.wait())
+                await asyncio.wait({asking, waking}, return_when=asyncio.FIRST_COMPLETED)
+                waking.cancel()
+                if asking.done():
+                    return (asking.result(),)
+                if stop := await self._stopped():
+                    return stop
+        finally:
+            asking.cancel()
+
+    async def _stopped(self) -> Sequence[Received]:
+        """Unread mail, if a control letter that ends the request is among it."""
+        self._hold.wake.clear()
+        unread = await reads.letters_after(self._parts.store, keys.mail(self._hold.sid), self._cursor)
+        mail = read_mail(unread)
+        stops = any(letter.kind == "control" and letter.text == "stopRun" for letter in mail)
+        return await self._received(mail) if stops else ()
+
+    async def _request(self) -> ModelRequest:
+        prompt = self._known.brief.agent.system_prompt
+        transcript = await self._parts.transcripts.upto(self._hold.sid, self._entries, prompt)
+        return ModelRequest(self._known.model_name, transcript.messages(), self._known.tools)
+
+    async def _reply(self, request: ModelRequest) -> Replied | AskFailed:
+        try:
+            reply = await self._known.model.reply(request)
+        except ModelError as failed:
+            log.warning("model.failed", session_id=self._hold.sid, cause=failed.cause, detail=str(failed))
+            return AskFailed(failed.cause, failed.retryable, failed.retry_after)
+        return Replied(reply, tuple(new_id() for _ in reply.calls))

@@ -1,0 +1,73 @@
+"""The user message of a request: texts of people, late results, mail, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from errands_config.text import cap, clean, framed
+from errands_config.wire import Mail
+from errands_orchestrator.session import Pending, Session, TrackedCall, UserEntry
+from errands_orchestrator.texts import end_text, notice_word
+
+FINISHED = "Background tool calls finished since their placeholder responses:"
+FINISHED_EARLIER = "Background tool calls from earlier in this conversation finished:"
+
+_KNOWN = {
+    "read": "result already read with get-tool-call-status",
+    "stopped": "already reported by cancel-tool-call",
+}
+
+
+def pending(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
+    """A mail as it will be shown. `sender` is the tracked call that sent it, if one did."""
+    text = framed(cap(clean(mail.text).text, max_bytes))
+    match mail.kind:
+        case "userMessage":
+            return Pending("user", text)
+        case "toolCallNotify":
+            name = f"{sender.provider_id} ({sender.name})" if sender else mail.call
+            return Pending("notify", f"[mail {mail.id} from tool call {mail.call}]\ntool call {name} notifies:\n{text}")
+        case "toolCallFinished" if mail.outcome:
+            head = f"[mail {mail.id} from tool call {mail.call}]"
+            said = f"tool call {mail.call} {notice_word(mail.outcome.state)}:\n{end_text(mail.outcome, max_bytes)}"
+            return Pending("mail", f"{head}\n{said}")
+        case _:
+            return Pending("mail", f"[mail {mail.id} from session {mail.sender}]\n{text}")
+
+
+def with_user_message(session: Session) -> tuple[Session, UserEntry | None]:
+    """Turn all that waits to be said into one message; None if there is nothing.
+
+    Calls whose end it tells are no longer tracked; the others are buried by a person's words.
+    """
+    told = sorted((call for call in session.calls if call.is_final), key=lambda call: call.ended)
+    people = [item.text for item in session.inbox if item.kind == "user"]
+    mail = [item.text for item in session.inbox if item.kind != "user"]
+    parts = [*people, *_late_results(told), *mail]
+    if not parts:
+        return session, None
+    calls = tuple(call for call in session.calls if not call.is_final)
+    left = replace(session, calls=buried(calls) if people else calls, inbox=())
+    return left, UserEntry("\n\n".join(parts), from_person=bool(people))
+
+
+def buried(calls: Iterable[TrackedCall]) -> tuple[TrackedCall, ...]:
+    """These calls, whose placeholders have something of weight behind them now."""
+    return tuple(replace(call, buried=True) for call in calls)
+
+
+def _late_results(told: list[TrackedCall]) -> list[str]:
+    parts: list[str] = []
+    for head, section in (
+        (FINISHED_EARLIER, [call for call in told if call.buried]),
+        (FINISHED, [call for call in told if not call.buried]),
+    ):
+        if section:
+            parts += [head, *(_block(call) for call in section)]
+    return parts
+
+
+def _block(call: TrackedCall) -> str:
+    head = f"tool_call_id {call.provider_id} ({call.name}) {notice_word(call.state)}:"
+    return f"{head} {_KNOWN[call.known]}" if call.known else f"{head}\n{call.text}"

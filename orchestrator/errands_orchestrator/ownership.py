@@ -1,0 +1,180 @@
+"""Which sessions this process steps: it takes what is due, keeps it while it steps it, and lets it go."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+
+import structlog
+
+from errands_config import keys
+from errands_config.errors import ErrandsError
+from errands_config.scripts import sessions as scripts
+from errands_config.scripts.script import arun
+from errands_orchestrator import reads
+from errands_orchestrator.loop import Hold, Loop, Lost, Parts
+from errands_orchestrator.sessions import new_id, new_token
+
+log = structlog.get_logger()
+
+AT_ONCE = 256
+"""Sessions that one process steps at a time; more stay due, for it or for another."""
+LOOK_SECONDS = 1.0
+"""How often `due` is looked at even when no bell rings."""
+
+
+class Ownership:
+    """The sessions in hand. `only`: this process steps that one session and no other."""
+
+    def __init__(self, parts: Parts, listening: reads.Store, *, only: str | None = None) -> None:
+        self._parts = parts
+        self._listening = listening
+        self._only = only
+        self._held: dict[str, Hold] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._channel = keys.channel(new_id())
+        self._heard = "0-0"
+        self._patient_until = 0.0
+        self._closing = False
+
+    # ---- taking
+
+    async def look(self) -> None:
+        """Take what is due, for ever: `due` decides, once a second."""
+        while True:
+            await self._guarded(self._take_due())
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def hear(self) -> None:
+        """Take what the bell (or, for a single session, its mailbox) names, at once."""
+        while True:
+            await self._guarded(self._hear_once())
+
+    async def _hear_once(self) -> None:
+        if self._only is None:
+            rung = await reads.pop_next(self._listening, keys.BELL, LOOK_SECONDS)
+            if rung:
+                await self.take(rung)
+            return
+        heard = await reads.follow(self._listening, keys.mail(self._only), self._heard, int(LOOK_SECONDS * 1000))
+        if heard:
+            self._heard = heard[-1][0]
+            await self.take(self._only)
+
+    async def _take_due(self) -> None:
+        if self._only is not None:
+            await self.take(self._only)
+            return
+        for sid in await arun(self._parts.store, scripts.peek(AT_ONCE)):
+            await self.take(sid)
+
+    async def take(self, sid: str, *, named: bool = False) -> bool:
+        """Become the owner of a session that is due, and step it. False: somebody else has it, or nothing is to do."""
+        if self._closing or sid in self._held or len(self._held) >= AT_ONCE:
+            return False
+        hold = self._held[sid] = Hold(sid, new_token())
+        try:
+            patient = time.monotonic() < self._patient_until
+            owned = await arun(
+                self._parts.store,
+                scripts.acquire(sid, hold.token, self._channel, self._parts.lease_ms, named=named, patient=patient),
+            )
+        except BaseException:
+            del self._held[sid]
+            raise
+        if isinstance(owned, str):
+            del self._held[sid]
+            return False
+        task = asyncio.create_task(self._step(hold, owned), name=f"session {sid}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return True
+
+    # ---- stepping
+
+    async def _step(self, hold: Hold, owned: scripts.Acquired) -> None:
+        try:
+            known = await self._parts.library.known(owned.head.agent, owned.head.tools)
+            loop = Loop(self._parts, hold, owned, known)
+            await self._run(loop, owned)
+        except Lost:
+            log.info("session.lost", session_id=hold.sid)
+        except reads.AWAY as away:
+            self._store_failed(away)
+        except ErrandsError as wrong:
+            log.error("session.stuck", session_id=hold.sid, detail=str(wrong))
+        finally:
+            self._held.pop(hold.sid, None)
+
+    async def _run(self, loop: Loop, owned: scripts.Acquired) -> None:
+        try:
+            await loop.run(owned.mail)
+        except (Lost, *reads.AWAY):
+            raise
+        except Exception as broken:
+            # A step that fails would fail again at every takeover: the session is set aside with the cause instead.
+            log.exception("session.broken", session_id=owned.head.sid)
+            self._parts.transcripts.forget(owned.head.sid)
+            await loop.pause(f"internal error: {type(broken).__name__}: {broken}")
+
+    # ---- keeping
+
+    async def renew(self) -> None:
+        """Keep every session in hand, several times a lease."""
+        while True:
+            await asyncio.sleep(self._parts.lease_ms / 3000)
+            await self._guarded(self._renew_once())
+
+    async def _renew_once(self) -> None:
+        held = list(self._held.values())
+        if not held:
+            return
+        pairs = [(hold.sid, hold.token) for hold in held]
+        for hold, state in zip(
+            held, await arun(self._parts.store, scripts.renew(pairs, self._parts.lease_ms)), strict=True
+        ):
+            if state == "mail":
+                hold.wake.set()
+
+    async def listen(self) -> None:
+        """Hear of mail for the sessions in hand."""
+        while True:
+            await self._guarded(self._listen_once())
+            await asyncio.sleep(0.2)
+
+    async def _listen_once(self) -> None:
+        async with self._parts.store.pubsub() as pubsub:
+            await pubsub.subscribe(self._channel)
+            while True:
+                message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=LOOK_SECONDS)
+                if message and (hold := self._held.get(str(message["data"]))):
+                    hold.wake.set()
+
+    # ---- the store away, and the end
+
+    async def _guarded(self, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except reads.AWAY as away:
+            self._store_failed(away)
+            await asyncio.sleep(0.2)
+
+    def _store_failed(self, error: Exception) -> None:
+        """Nobody could renew meanwhile: for one lease, leave alone what has an owner."""
+        self._patient_until = time.monotonic() + self._parts.lease_ms / 1000
+        log.warning("store.away", detail=str(error))
+
+    @property
+    def in_hand(self) -> Sequence[str]:
+        """The sessions being stepped."""
+        return list(self._held)
+
+    async def close(self, seconds: float = 5.0) -> None:
+        """Take nothing more, give the sessions in hand some time to park, then let them fall to others."""
+        self._closing = True
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)

@@ -1,0 +1,111 @@
+"""An orchestrator process: the long-lived parts, started together and stopped together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+
+from errands_config import store
+from errands_config.settings import Settings
+from errands_orchestrator import reads
+from errands_orchestrator.definitions import Library
+from errands_orchestrator.dispatcher import Dispatcher
+from errands_orchestrator.logs import BLOCK_SECONDS, EventLog
+from errands_orchestrator.loop import Parts
+from errands_orchestrator.models.choosing import choosing
+from errands_orchestrator.ownership import LOOK_SECONDS, Ownership
+from errands_orchestrator.sessions import new_id
+from errands_orchestrator.sweeper import Sweeper
+from errands_orchestrator.transcripts import Transcripts
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def orchestrator(settings: Settings, *, only: str | None = None, logs: bool = True) -> AsyncGenerator[Ownership]:
+    """Run an orchestrator inside the block. `only`: for that one session; `logs`: print events as log lines.
+
+    A part that dies ends the block with its error: a process that runs half of itself helps nobody.
+    """
+    async with _parts(settings) as (parts, dispatcher), _connection(settings, LOOK_SECONDS) as listening:
+        ownership = Ownership(parts, listening, only=only)
+        sweeper = Sweeper(parts.store, dispatcher, parts.nudge, settings.lost_after_seconds)
+        work: dict[str, Awaitable[None]] = {
+            "look": ownership.look(), "hear": ownership.hear(), "renew": ownership.renew(),
+            "listen": ownership.listen(), "sweep": _sweep(sweeper, settings.sweep_seconds),
+        }  # fmt: skip
+        if logs:
+            work["logs"] = _log(settings)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_part(part), name=name) for name, part in work.items()]
+            try:
+                yield ownership
+                await ownership.close()
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+
+async def _part(work: Awaitable[None]) -> None:
+    await work
+
+
+@asynccontextmanager
+async def _connection(settings: Settings, block_seconds: float) -> AsyncGenerator[Any]:
+    connection = store.aio_blocking(settings, block_seconds)
+    try:
+        yield connection
+    finally:
+        await connection.aclose()
+
+
+@asynccontextmanager
+async def _parts(settings: Settings) -> AsyncGenerator[tuple[Parts, Dispatcher]]:
+    connection = store.aio(settings)
+    dispatcher = Dispatcher(store.broker_url(settings))
+    library = Library(connection, choosing(settings))
+    parts = Parts(
+        store=connection,
+        library=library,
+        transcripts=Transcripts(connection),
+        nudge=dispatcher.nudge,
+        after_commit=None,
+        lease_ms=int(settings.lease_seconds * 1000),
+    )
+    try:
+        yield parts, dispatcher
+    finally:
+        dispatcher.close()
+        await library.close()
+        await connection.aclose()
+
+
+async def _sweep(sweeper: Sweeper, seconds: float) -> None:
+    while True:
+        try:
+            await sweeper.sweep()
+        except reads.AWAY as away:
+            sweeper.store_failed()
+            log.warning("sweep.failed", detail=str(away))
+        await asyncio.sleep(seconds)
+
+
+async def _log(settings: Settings) -> None:
+    async with _connection(settings, BLOCK_SECONDS) as connection:
+        events = EventLog(connection, f"{settings.host}:{os.getpid()}:{new_id()}")
+        opened = False
+        while True:
+            try:
+                if not opened:
+                    await events.open()
+                    opened = True
+                await events.print_some()
+            except reads.AWAY as away:
+                opened = False
+                log.warning("store.away", detail=str(away))
+                await asyncio.sleep(0.5)

@@ -1,0 +1,158 @@
+"""Registering the calls of an answer: ids, arguments, policy, records, and which of them are published."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from pydantic import JsonValue
+
+from errands_config.wire import CallState, Outcome, ToolOffer
+from errands_orchestrator.arguments import Arguments, read_arguments
+from errands_orchestrator.brief import Brief
+from errands_orchestrator.capabilities.offers import CapabilityOffer, capability_offers
+from errands_orchestrator.models.model import Finish, Reply
+from errands_orchestrator.notices import buried
+from errands_orchestrator.session import AssistantEntry, CapabilityCall, NewCall, Session, ShownCall, TrackedCall
+from errands_orchestrator.texts import CUT_OFF, end_text, invalid_arguments, unknown_tool
+
+RECORDS_A_STEP = 100
+"""One commit writes no more, so that none blocks the store."""
+
+_LONGEST_ID = 256
+_FOREIGN_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A call of the answer, read."""
+
+    id: str
+    shown: ShownCall
+    position: int
+    offer: ToolOffer | CapabilityOffer | None
+    value: JsonValue
+    """The arguments; None if they are no JSON object."""
+    refusal: Outcome | None
+
+
+def registered(
+    brief: Brief, session: Session, reply: Reply, ids: Sequence[str], now: int
+) -> tuple[Session, AssistantEntry]:
+    """Take an answer in: its entry of the log, and its calls as tracked, with what is to be recorded of them.
+
+    `ids` are fresh ids of ours, one for each call. A refused call ends here; its record is born final.
+    """
+    made = _read(brief, reply, ids)
+    tools = [call for call in made if not isinstance(call.offer, CapabilityOffer)]
+    turn = session.turn + 1
+    records = tuple(_record(brief, call, turn) for call in tools)
+    max_bytes = brief.agent.delivery.max_result_bytes
+    taken = replace(
+        session,
+        turn=turn,
+        attached_at=now,
+        calls=(*(buried(session.calls) if made else session.calls), *(_tracked(it, now, max_bytes) for it in records)),
+        asked=tuple(_asked(call, max_bytes) for call in made if isinstance(call.offer, CapabilityOffer)),
+        unrecorded=records,
+    )
+    return taken, AssistantEntry(reply.text, tuple(call.shown for call in made))
+
+
+def unique_ids(sent: Sequence[str]) -> list[str]:
+    """Ids as they stand in the history: the provider's own, but for empty ones and for equal ones after the first."""
+    plain = ["".join(filter(str.isprintable, own)).strip()[:_LONGEST_ID] for own in sent]
+    seen, taken = set[str](), set(plain)
+    numbers: dict[str, Iterator[int]] = {}
+    unique: list[str] = []
+    for own in plain:
+        shown = own
+        if not own or own in seen:
+            series = numbers.setdefault(own, count(2 if own else 1))
+            shown = next(name for number in series if (name := f"{own or 'call'}~{number}") not in taken)
+        seen.add(own)
+        taken.add(shown)
+        unique.append(shown)
+    return unique
+
+
+def _read(brief: Brief, reply: Reply, ids: Sequence[str]) -> list[_Made]:
+    offers = {offer.name: offer for offer in capability_offers(brief.agent.capabilities)}
+    shown_ids = unique_ids([call.provider_id for call in reply.calls])
+    made: list[_Made] = []
+    for position, (ours, shown_id, call) in enumerate(zip(ids, shown_ids, reply.calls, strict=True)):
+        offer = offers.get(call.name) or brief.tools.by_name.get(call.name)
+        arguments = read_arguments(call.arguments, offer.parameters if offer else None)
+        shown = ShownCall(shown_id, _FOREIGN_IN_NAME.sub("_", call.name)[:64] or "unnamed", arguments.text)
+        refusal = _refusal(call.name, is_offered=offer is not None, arguments=arguments, finish=reply.finish)
+        made.append(_Made(ours, shown, position, offer, arguments.value, refusal))
+    return made
+
+
+def _refusal(name: str, *, is_offered: bool, arguments: Arguments, finish: Finish) -> Outcome | None:
+    if finish == "length":
+        return invalid_arguments(CUT_OFF)
+    if not is_offered:
+        return unknown_tool(name)
+    return invalid_arguments(arguments.fault) if arguments.fault else None
+
+
+def _asked(made: _Made, max_bytes: int) -> CapabilityCall:
+    answer = end_text(made.refusal, max_bytes) if made.refusal else None
+    return CapabilityCall(made.id, made.shown.id, made.shown.name, made.position, made.shown.arguments, answer=answer)
+
+
+def _record(brief: Brief, made: _Made, turn: int) -> NewCall:
+    policy = brief.policy.resolve(made.shown.name, made.value)
+    queue = policy.queue or "default"
+    if isinstance(made.offer, ToolOffer):
+        queue = policy.queue or made.offer.queue
+        own_limit = made.offer.timeout_seconds or math.inf
+        policy = policy.model_copy(update={"timeout_seconds": min(policy.timeout_seconds, own_limit)})
+    return NewCall(
+        id=made.id,
+        tool=made.shown.name,
+        arguments=made.shown.arguments,
+        provider_id=made.shown.id,
+        turn=turn,
+        position=made.position,
+        policy=policy,
+        queue=queue,
+        outcome=made.refusal,
+    )
+
+
+def _tracked(record: NewCall, now: int, max_bytes: int) -> TrackedCall:
+    call = TrackedCall(record.id, record.provider_id, record.tool, record.turn, record.position, attach="forever")
+    if record.policy.disposition == "runAsync":
+        seconds = record.policy.attach_seconds
+        call = replace(call, attach="strategy")
+        if seconds is not None:
+            call = replace(call, attach="deadline", attach_until=now + math.ceil(seconds * 1000))
+    if record.outcome:
+        call = replace(call, state=record.outcome.state, text=end_text(record.outcome, max_bytes))
+    return call
+
+
+def recorded(session: Session) -> tuple[Session, tuple[NewCall, ...]]:
+    """The records that the next commit writes, and the session without them."""
+    return replace(session, unrecorded=session.unrecorded[RECORDS_A_STEP:]), session.unrecorded[:RECORDS_A_STEP]
+
+
+def published(session: Session, max_concurrency: int) -> tuple[Session, tuple[str, ...]]:
+    """The waiting calls whose turn it is, and the session with them published.
+
+    Of a turn's runSync calls one is open at a time, in call order; runAsync calls take the free slots, oldest first.
+    """
+    unrecorded = {record.id for record in session.unrecorded}
+    live = [call for call in session.calls if not (call.is_final or call.stopping or call.id in unrecorded)]
+    in_order = [call for call in live if call.attach == "forever"][:1]
+    held = sum(call.attach != "forever" and call.state is CallState.QUEUED for call in session.calls)
+    background = [call for call in live if call.attach != "forever" and call.state is CallState.WAITING]
+    chosen = {call.id for call in in_order if call.state is CallState.WAITING}
+    chosen |= {call.id for call in background[: max(0, max_concurrency - held)]}
+    calls = tuple(replace(call, state=CallState.QUEUED) if call.id in chosen else call for call in session.calls)
+    return replace(session, calls=calls), tuple(call.id for call in calls if call.id in chosen)

@@ -1,0 +1,55 @@
+"""Answers put on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from tests.stub.answers import Answer, Drop, Hold, Raw, Say, Status
+from tests.stub.completion import chunks, whole
+from tests.stub.http import Response
+from tests.stub.journal import Outcome, Received
+from tests.stub.refusal import RefusedError
+
+
+async def give(answer: Answer, received: Received, response: Response, released: asyncio.Event) -> Outcome:
+    """Give the answer to a request. Raises ClientLeftError when the client leaves before its end."""
+    match answer:
+        case Say():
+            return await (_in_pieces if received.wants_stream else _whole)(answer, received, response)
+        case Status(code, message, headers):
+            await response.whole(code, RefusedError(message, code="stub").body(), "application/json", headers)
+            return "answered"
+        case Raw(body, content_type, status, headers):
+            await response.whole(status, body, content_type, headers)
+            return "answered"
+        case Drop():
+            return "cut"
+        case Hold(then):
+            await response.wait_while_present(released if then else None)
+            return await give(then or Drop(), received, response, released)
+
+
+async def _whole(say: Say, received: Received, response: Response) -> Outcome:
+    await _pause(say, response)
+    body = json.dumps(whole(say, received.model, received.number)).encode()
+    sent = None if say.cut_after is None else min(len(body) - 1, 1024 * say.cut_after)
+    await response.whole(200, body, "application/json", sent=sent)
+    return "answered" if sent is None else "cut"
+
+
+async def _in_pieces(say: Say, received: Received, response: Response) -> Outcome:
+    await response.begin_stream()
+    for position, chunk in enumerate(chunks(say, received.model, received.number)):
+        if position == say.cut_after:
+            return "cut"
+        await _pause(say, response)
+        await response.event(json.dumps(chunk).encode())
+    await response.event(b"[DONE]")
+    await response.end_stream()
+    return "answered"
+
+
+async def _pause(say: Say, response: Response) -> None:
+    if say.pause:
+        await response.wait_while_present(None, say.pause)

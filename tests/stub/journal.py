@@ -1,0 +1,39 @@
+"""What the stub notes of each request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+Outcome: TypeAlias = Literal["open", "answered", "refused", "cut", "client left", "stopped"]
+
+
+@dataclass(slots=True)
+class Received:
+    """One request. Times are those of `time.monotonic`."""
+
+    number: int
+    """From 1."""
+    headers: dict[str, str]
+    body: bytes
+    began: float
+    request: dict[str, object]
+    """The decoded body; empty if it was refused."""
+    refusal: str = ""
+    outcome: Outcome = "open"
+    ended: float | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for."""
+        return str(self.request.get("model", ""))
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether the answer was asked for in pieces."""
+        return self.request.get("stream") is True
+
+    @property
+    def messages(self) -> list[dict[str, object]]:
+        """The decoded messages."""
+        return cast("list[dict[str, object]]", self.request.get("messages", []))

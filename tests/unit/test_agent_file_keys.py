@@ -1,0 +1,328 @@
+"""Every key of the agent file: it acts in this version, or it is refused with its reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from tests.unit.agent_file_texts import DEFAULTS, WHOLE, agent_of
+
+from errands_config.agent import Agent, parse_agent
+from errands_config.agent_file.not_yet import NOT_YET
+from errands_config.agent_schema import agent_schema
+from errands_config.errors import NotSupportedYet
+from errands_config.policy import compile_policy
+
+Keys = Mapping[str, Any]
+
+
+class Acts(NamedTuple):
+    """The keys written, and what is seen of them."""
+
+    written: Keys
+    seen: Callable[[Agent], object]
+    value: object
+
+
+class Refused(NamedTuple):
+    """The keys written, the path that the refusal names, and its reason."""
+
+    written: Keys
+    path: str
+    reason: str
+
+
+def policy(**keys: Any) -> Keys:
+    return {"executionMode": "asynchronous", "toolCallPolicyConfig": keys}
+
+
+def rule(disposition: Keys) -> Keys:
+    return policy(rules=[{"tool": "t", "disposition": disposition}])
+
+
+def of_t(agent: Agent) -> Any:
+    return compile_policy(agent).resolve("t", {})
+
+
+def first_bash(agent: Agent) -> Any:
+    return agent.bash_toolboxes[0].contents
+
+
+def folder(**contents: str) -> Keys:
+    return {"bashToolboxes": [{"tag": "FileSystemDirectory", "contents": {"Path": "p", **contents}}]}
+
+
+def system(**contents: Any) -> Keys:
+    toolbox = {"tag": "SystemToolbox", "contents": {"Capabilities": [], **contents}}
+    return {"executionMode": "asynchronous", "builtinToolboxes": [toolbox]}
+
+
+def system_contents(agent: Agent) -> Any:
+    assert agent.builtin_toolboxes is not None
+    return agent.builtin_toolboxes[0].contents
+
+
+ACTS: Mapping[str, Acts] = {
+    "Agent.slug": Acts({"slug": "b"}, lambda agent: agent.slug, "b"),
+    "Agent.systemPrompt": Acts({"systemPrompt": ["x", "y"]}, lambda agent: agent.system_prompt, "x\ny"),
+    "Agent.announce": Acts({"announce": "x"}, lambda agent: agent.announce, "x"),
+    "Agent.flavor": Acts({"flavor": "Scripted"}, lambda agent: agent.flavor, "Scripted"),
+    "Agent.modelUrl": Acts({"modelUrl": "http://h/v1"}, lambda agent: agent.model_url, "http://h/v1"),
+    "Agent.modelName": Acts({"modelName": "m"}, lambda agent: agent.model_name, "m"),
+    "Agent.apiKeyId": Acts({"apiKeyId": "main"}, lambda agent: agent.api_key_id, "main"),
+    "Agent.executionMode": Acts(policy(default={"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"),
+    "Agent.asyncYieldStrategy": Acts(
+        {"asyncYieldStrategy": "yieldOnAnyProgress"}, lambda agent: agent.async_yield_strategy, "yieldOnAnyProgress"
+    ),
+    "YieldOnTimeout.milliseconds": Acts(
+        {"asyncYieldStrategy": {"tag": "yieldOnTimeout", "milliseconds": 7}},
+        lambda agent: getattr(agent.async_yield_strategy, "milliseconds", None),
+        7,
+    ),
+    "Agent.maxConcurrency": Acts({"maxConcurrency": 7}, lambda agent: agent.max_concurrency, 7),
+    "Agent.asyncCallTimeoutSeconds": Acts(
+        {"executionMode": "asynchronous", "asyncCallTimeoutSeconds": 7}, lambda agent: of_t(agent).timeout_seconds, 7
+    ),
+    "Agent.queueTimeoutSeconds": Acts({"queueTimeoutSeconds": 7}, lambda agent: of_t(agent).queue_timeout_seconds, 7),
+    "Agent.toolCallPolicyConfig": Acts(
+        policy(default={"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"
+    ),
+    "ToolCallPolicyConfig.default": Acts(
+        policy(default={"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"
+    ),
+    "ToolCallPolicyConfig.rules": Acts(rule({"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"),
+    "Rule.tool": Acts(rule({"tag": "runAsync"}), lambda agent: compile_policy(agent).by_tool.keys(), {"t"}),
+    "Rule.disposition": Acts(rule({"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"),
+    "RunAsync.attachSeconds": Acts(
+        rule({"tag": "runAsync", "attachSeconds": 3}), lambda agent: of_t(agent).attach_seconds, 3
+    ),
+    "RunAsync.queue": Acts(rule({"tag": "runAsync", "queue": "q"}), lambda agent: of_t(agent).queue, "q"),
+    "Decorate.inner": Acts(
+        rule({"tag": "decorate", "decorators": [], "inner": {"tag": "runAsync"}}),
+        lambda agent: of_t(agent).disposition,
+        "runAsync",
+    ),
+    "Agent.builtinToolboxes": Acts(
+        system(Capabilities=["cancel-tool-call"]), lambda agent: agent.capabilities, ("cancel-tool-call",)
+    ),
+    "SystemContents.Capabilities": Acts(
+        system(Capabilities=["cancel-tool-call"]), lambda agent: agent.capabilities, ("cancel-tool-call",)
+    ),
+    "SystemContents.Name": Acts(system(Name="n"), lambda agent: system_contents(agent).name, "n"),
+    "SystemContents.Description": Acts(system(Description="d"), lambda agent: system_contents(agent).description, "d"),
+    "Agent.bashToolboxes": Acts(folder(), lambda agent: len(agent.bash_toolboxes), 1),
+    "FolderContents.Path": Acts(folder(Path="q"), lambda agent: first_bash(agent).path, "q"),
+    "FolderContents.BasenameFilter": Acts(
+        folder(BasenameFilter="*.sh"), lambda agent: first_bash(agent).basename_filter, "*.sh"
+    ),
+    "FolderContents.Cwd": Acts(folder(Cwd="w"), lambda agent: first_bash(agent).cwd, "w"),
+    "FileContents.Path": Acts(
+        {"bashToolboxes": [{"tag": "SingleTool", "contents": {"Path": "f"}}]},
+        lambda agent: first_bash(agent).path,
+        "f",
+    ),
+    "Agent.toolDirectory": Acts({"toolDirectory": "d"}, lambda agent: agent.tool_directory, "d"),
+    "Agent.functionToolboxes": Acts(
+        {"functionToolboxes": [{"tag": "Module", "contents": {"Module": "m"}}]},
+        lambda agent: len(agent.function_toolboxes),
+        1,
+    ),
+    "ModuleContents.Module": Acts(
+        {"functionToolboxes": [{"tag": "Module", "contents": {"Module": "m"}}]},
+        lambda agent: agent.function_toolboxes[0].contents.module,
+        "m",
+    ),
+    "Agent.tools": Acts({"tools": ["x_*"]}, lambda agent: agent.tools, ("x_*",)),
+}
+
+
+def part(key: str) -> Keys:
+    """The part of the whole format at this key, alone."""
+    return {key: WHOLE[key]}
+
+
+def wrapper(match: Keys | None = None, *decorators: Keys) -> Keys:
+    return policy(wrappers=[{"match": match or {}, "decorators": decorators}])
+
+
+def one(key: str, inner: str) -> Keys:
+    return {key: {inner: WHOLE[key][inner]}}
+
+
+WRAPPERS = "toolCallPolicyConfig.wrappers"
+DISPOSITION = "toolCallPolicyConfig.rules[0].disposition.tag"
+MCP, OPEN_API, BINDING = part("mcpServers"), part("openApiToolboxes"), part("bindings")
+PARAMETER, HELPER = part("parameters"), part("extraAgents")
+DECORATORS: tuple[Keys, ...] = tuple(WHOLE["toolCallPolicyConfig"]["wrappers"][0]["decorators"])
+
+REFUSED: Mapping[str, Refused] = {
+    "Agent.sharedLimits": Refused(part("sharedLimits"), "sharedLimits", "limits over all sessions"),
+    "ToolCallPolicyConfig.wrappers": Refused(wrapper(), WRAPPERS, "wrappers"),
+    **{
+        f"Wrapper.{key}": Refused(wrapper({}, {"tag": "label", "label": "x"}), WRAPPERS, "wrappers")
+        for key in ("match", "decorators")
+    },
+    "Match.tool": Refused(wrapper({"tool": "*"}), WRAPPERS, "wrappers"),
+    "Match.args": Refused(wrapper({"args": {"all": []}}), WRAPPERS, "wrappers"),
+    **{
+        name: Refused(wrapper({"args": args}), WRAPPERS, "wrappers")
+        for args, names in (
+            ({"path": "a", "equals": 1}, ("Equals.path", "Equals.equals")),
+            ({"path": "a", "glob": "x"}, ("Glob.path", "Glob.glob")),
+            ({"path": "a", "exists": True}, ("Exists.path", "Exists.exists")),
+            ({"all": []}, ("AllOf.all",)),
+            ({"any": []}, ("AnyOf.any",)),
+            ({"not": {"any": []}}, ("Not.not",)),
+        )
+        for name in names
+    },
+    **{
+        name: Refused(wrapper({}, decorator), WRAPPERS, "wrappers")
+        for decorator, names in (
+            (DECORATORS[0], ("Timeout.seconds",)),
+            (DECORATORS[1], ("Retries.count", "Retries.backoffSeconds", "Retries.on")),
+            (DECORATORS[2], ("Truncate.maxBytes",)),
+            (DECORATORS[3], ("Before.hook", "Hook.command")),
+            (DECORATORS[4], ("After.hook", "Hook.tool")),
+            (DECORATORS[5], ("RerunOnRestart.times",)),
+            (DECORATORS[6], ("Limit.name",)),
+            (DECORATORS[7], ("Cancellable.cancellable",)),
+            ({"tag": "label", "label": "x"}, ("Label.label",)),
+        )
+        for name in names
+    },
+    "Defer.reason": Refused(rule({"tag": "defer", "reason": "r"}), DISPOSITION, "deferred calls"),
+    "Defer.expiresSeconds": Refused(
+        rule({"tag": "defer", "reason": "r", "expiresSeconds": 5}), DISPOSITION, "deferred calls"
+    ),
+    "Defer.attached": Refused(rule({"tag": "defer", "reason": "r", "attached": False}), DISPOSITION, "deferred calls"),
+    "Decorate.decorators": Refused(
+        rule({"tag": "decorate", "decorators": [DECORATORS[0]], "inner": {"tag": "runSync"}}), DISPOSITION, "decorators"
+    ),
+    "Agent.mcpServers": Refused(MCP, "mcpServers", "tools of MCP servers"),
+    **{
+        f"McpContents.{key}": Refused(MCP, "mcpServers", "tools of MCP servers")
+        for key in ("name", "executable", "args", "env")
+    },
+    "Agent.openApiToolboxes": Refused(OPEN_API, "openApiToolboxes", "tools of HTTP APIs"),
+    **{
+        f"OpenApiContents.{key}": Refused(OPEN_API, "openApiToolboxes", "tools of HTTP APIs")
+        for key in ("SpecUrl", "BaseUrl", "Headers", "Token", "Bindings")
+    },
+    "Agent.parameters": Refused(PARAMETER, "parameters", "parameters of an agent"),
+    **{
+        f"Parameter.{key}": Refused(PARAMETER, "parameters", "parameters of an agent")
+        for key in ("name", "description", "secret", "scope", "required", "default")
+    },
+    "Agent.bindings": Refused(BINDING, "bindings", "bound arguments"),
+    **{
+        f"Binding.{key}": Refused(BINDING, "bindings", "bound arguments")
+        for key in ("tool", "arg", "value", "whenUnbound")
+    },
+    "SecretValue.secret": Refused(BINDING, "bindings", "bound arguments"),
+    "Agent.extraAgents": Refused(HELPER, "extraAgents", "helpers"),
+    **{
+        f"ExtraAgent.{key}": Refused(HELPER, "extraAgents", "helpers") for key in ("slug", "path", "with", "narrowable")
+    },
+    "Agent.mailScope": Refused(part("mailScope"), "mailScope", "mail between sessions"),
+    "Agent.interruptScope": Refused(part("interruptScope"), "interruptScope", "interrupt mail"),
+    "Agent.interruptCompletions": Refused(part("interruptCompletions"), "interruptCompletions", "interrupt mail"),
+    "Agent.mailInToolResult": Refused(part("mailInToolResult"), "mailInToolResult", "mail inside a tool result"),
+    "Agent.pauseCancelsCalls": Refused(part("pauseCancelsCalls"), "pauseCancelsCalls", "pausing"),
+    "Agent.resumeOnAnyMail": Refused(part("resumeOnAnyMail"), "resumeOnAnyMail", "pausing"),
+    "Agent.registry": Refused(part("registry"), "registry.handles", "handles"),
+    "Registry.handles": Refused(one("registry", "handles"), "registry.handles", "handles"),
+    "Registry.references": Refused(one("registry", "references"), "registry.references", "references to results"),
+    "Registry.onDuplicate": Refused(one("registry", "onDuplicate"), "registry.onDuplicate", "equal calls"),
+    "Registry.duplicateScope": Refused(one("registry", "duplicateScope"), "registry.duplicateScope", "equal calls"),
+    "Registry.digest": Refused(one("registry", "digest"), "registry.digest", "digest of outstanding work"),
+    "Agent.delivery": Refused(part("delivery"), "delivery.style", "results as events"),
+    "Delivery.style": Refused(one("delivery", "style"), "delivery.style", "results as events"),
+    "Delivery.maxResultBytes": Refused(one("delivery", "maxResultBytes"), "delivery.maxResultBytes", "parking"),
+    "Delivery.maxItems": Refused(one("delivery", "maxItems"), "delivery.maxItems", "bounds of one delivery"),
+    "Delivery.maxBytes": Refused(one("delivery", "maxBytes"), "delivery.maxBytes", "bounds of one delivery"),
+    "Delivery.templates": Refused(one("delivery", "templates"), "delivery.templates", "texts of one's own"),
+    "Delivery.compactAfterTurns": Refused(
+        one("delivery", "compactAfterTurns"), "delivery.compactAfterTurns", "compaction"
+    ),
+    "Agent.onRunEnd": Refused(part("onRunEnd"), "onRunEnd", "other ends of a run"),
+    "Agent.onRunFailure": Refused(part("onRunFailure"), "onRunFailure", "other ends of a run"),
+}
+
+VALUES_REFUSED: tuple[Refused, ...] = (
+    Refused({"flavor": "OpenAIResponses"}, "flavor", "the Responses dialect"),
+    Refused({"onRunEnd": "cancel"}, "onRunEnd", "other ends of a run"),
+    Refused(policy(default={"tag": "defer", "reason": "r"}), "toolCallPolicyConfig.default.tag", "deferred calls"),
+    *(
+        Refused(
+            system(Capabilities=["cancel-tool-call", name]),
+            "builtinToolboxes[0].contents.Capabilities[1]",
+            f'"{name}" is not supported yet: this capability',
+        )
+        for name in ("wait-for-tool-calls", "get-tool-call-result", "ask-user")
+    ),
+)
+"""Values that are refused at keys which act otherwise."""
+
+
+def load(written: Keys) -> Agent:
+    return parse_agent(json.dumps({"slug": "a", **written}), origin="test", api_key_ids=["main"])
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_key_that_acts_is_seen(name: str) -> None:
+    row = ACTS[name]
+    assert row.seen(load(row.written)) == row.value
+    assert name.startswith("Agent.slug") or row.seen(load({})) != row.value if _safe_without(name) else True
+
+
+def _safe_without(name: str) -> bool:
+    return name.startswith("Agent.")
+
+
+@pytest.mark.parametrize("row", [*REFUSED.values(), *VALUES_REFUSED], ids=[*REFUSED, *(v.path for v in VALUES_REFUSED)])
+def test_a_key_of_a_later_version_is_refused_with_its_reason(row: Refused) -> None:
+    with pytest.raises(NotSupportedYet) as raised:
+        load(row.written)
+    assert raised.value.path == row.path
+    assert "not supported yet" in str(raised.value)
+    assert row.reason in str(raised.value)
+
+
+def test_every_key_of_the_format_is_in_one_of_the_tables() -> None:
+    parts = json.loads(agent_schema())["$defs"]
+    form = {"tag", "contents", "$schema"}
+    keys = {
+        f"{name}.{key}"
+        for name, schema in parts.items()
+        if name not in {"Envelope", "JsonValue"}
+        for key in schema.get("properties", {})
+        if key not in form
+    }
+    assert ACTS.keys() | REFUSED.keys() == keys
+    assert not ACTS.keys() & REFUSED.keys()
+
+
+@pytest.mark.parametrize("row", NOT_YET, ids=lambda row: row.place)
+def test_every_row_of_what_is_not_supported_yet_refuses_something(row: Any) -> None:
+    reasons = [refused.reason for refused in (*REFUSED.values(), *VALUES_REFUSED)]
+    assert any(reason in row.brings or row.brings in reason for reason in reasons)
+
+
+def test_the_documented_defaults_may_be_written_out() -> None:
+    assert parse_agent(json.dumps(DEFAULTS), origin="test").slug == "defaults"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"onRunEnd": "wait"},
+        {"builtinToolboxes": [{"tag": "SystemToolbox", "contents": {"Capabilities": ["send-to-tool-call"]}}]},
+        {"toolCallPolicyConfig": {"default": {"tag": "runAsync", "attachSeconds": 0, "queue": "slow"}}},
+        {"delivery": {"maxItems": None, "templates": {}}},
+    ],
+)
+def test_values_that_this_version_honours_are_accepted(keys: dict[str, Any]) -> None:
+    assert agent_of(**keys).slug == "a"
