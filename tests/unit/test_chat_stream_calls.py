@@ -72,8 +72,8 @@ def test_ids_tell_calls_apart_where_the_index_does_not(
     pieces: list[Json] = []
     for call, cuts in calls:
         again = {"id": call.provider_id} if always_with_id else {}
-        pieces.append(piece(call.name, "", id=call.provider_id, **index))
-        pieces.extend(piece(text=cut, **again, **index) for cut in cuts)
+        pieces.append(piece(call.name, "", id=call.provider_id) | index)
+        pieces.extend(piece(text=cut) | again | index for cut in cuts)
     assert assembled(*pieces) == tuple(call for call, _ in calls)
 
 
@@ -94,7 +94,7 @@ def test_whole_calls_are_told_apart_without_index_and_without_different_ids(
     calls: list[ModelCall], index: dict[str, int]
 ) -> None:
     same = [ModelCall(calls[0].provider_id, call.name, call.arguments) for call in calls]
-    assert assembled(*(piece(c.name, c.arguments, id=c.provider_id, **index) for c in same)) == tuple(same)
+    assert assembled(*(piece(c.name, c.arguments, id=c.provider_id) | index for c in same)) == tuple(same)
 
 
 @given(cut_calls(ids=st.just("")))

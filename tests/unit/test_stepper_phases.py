@@ -125,7 +125,7 @@ def test_a_paused_run_keeps_everything_and_resumes_with_the_same_request() -> No
     assert driver.take(Acquired(), control("resume")) == (AskModel(),)
     assert (driver.events, driver.last.log) == (["turn.restarted"], ())
     driver.reply(text="yes", finish="stop")
-    assert driver.user_text.startswith("still there?\n\nBackground tool calls finished")
+    assert driver.user_text.startswith("still there?\n\nBackground tool calls from earlier")
 
 
 def test_resume_means_nothing_unless_the_run_is_paused() -> None:

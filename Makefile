@@ -1,0 +1,37 @@
+# Every target sets up what it needs in .venv. A fresh machine has Python >= 3.11 with venv and pip, and make.
+.PHONY: help setup demo test check mutants bench lock
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.venv/.ready: pyproject.toml requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+setup: .venv/.ready ## install everything in .venv
+
+demo: .venv/.ready ## an agent whose slow tool runs in the background; needs no key
+	@$(BIN)/errands demo
+
+test: .venv/.ready ## the whole test suite
+	@$(BIN)/python -m pytest -q
+
+check: .venv/.ready ## format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright
+
+mutants: .venv/.ready ## break the code in named ways; each must turn a test red
+	@$(BIN)/python -m tests.mutants
+
+bench: .venv/.ready ## measure against Celery, alternately in one run
+	@$(BIN)/python -m bench
+
+lock: ## write requirements.lock anew
+	@$(BIN)/uv pip compile --quiet --python $(BIN)/python --universal --all-extras --group dev --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
