@@ -3,6 +3,8 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+# the machine's own certificates: a company's package index is often signed by the company
+UV := $(BIN)/uv --system-certs
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -10,8 +12,8 @@ help: ## show this list
 .venv/.ready: pyproject.toml requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
 setup: .venv/.ready ## install everything in .venv
@@ -34,4 +36,4 @@ bench: .venv/.ready ## measure against Celery, alternately in one run
 	@$(BIN)/python -m bench
 
 lock: ## write requirements.lock anew
-	@$(BIN)/uv pip compile --quiet --python $(BIN)/python --universal --all-extras --group dev --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
+	@$(UV) pip compile --quiet --python $(BIN)/python --universal --all-extras --group dev --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock

@@ -135,17 +135,16 @@ def _below_but(pid: int, sparing: Collection[int]) -> list[int]:
 
 def _is_over(pid: int, unreaped: Collection[int]) -> bool:
     """Whether a process has ended. A dead child of this process is taken note of, so that it can vanish."""
-    if pid in unreaped:
-        return is_zombie(pid)
-    with suppress(ChildProcessError):
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    return not _ON_LINUX or not Path(f"/proc/{pid}").exists() or is_zombie(pid)
+    if pid not in unreaped:
+        with suppress(ChildProcessError):
+            return os.waitpid(pid, os.WNOHANG)[0] == pid
+    return is_dead(pid)
 
 
-def is_zombie(pid: int) -> bool:
-    """Whether a process is dead or gone, on Linux; elsewhere whether it is gone."""
+def is_dead(pid: int) -> bool:
+    """Whether there is no such process, or only what its parent has not asked for yet."""
     if not _ON_LINUX:
-        return not send(pid, signal.Signals(0)) if False else not _exists(pid)
+        return not _exists(pid)
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
     except (FileNotFoundError, ProcessLookupError):
