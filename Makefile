@@ -13,7 +13,7 @@ help: ## show this list
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock
-	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 setup: .venv/.ready ## install everything in .venv

@@ -32,7 +32,7 @@ LAUNCHER_SECONDS = 1.0
 BLOCKING_SLACK_SECONDS = 1.0
 """What a blocking read may take on top of the time that it blocks."""
 REPEATS = 5
-"""With the pauses below about 1.5 seconds in all: a store that restarts or fails over is back by then."""
+"""With the pauses between them about two seconds in all: a store that restarts is back by then."""
 AIO_CONNECTIONS = 64
 """Most connections of one client. Further commands wait for a free one; the library's own pool fails the 101st."""
 AIO_WAIT_SECONDS = 10.0

@@ -42,6 +42,11 @@ class Response:
         self._reader = reader
         self._writer = writer
 
+    @property
+    def client(self) -> str:
+        """Address and port of the client."""
+        return str(self._writer.get_extra_info("peername"))
+
     async def whole(
         self,
         status: int,

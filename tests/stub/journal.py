@@ -14,6 +14,8 @@ class Received:
 
     number: int
     """From 1."""
+    client: str
+    """Address and port that it came from: a connection."""
     headers: dict[str, str]
     body: bytes
     began: float

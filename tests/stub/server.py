@@ -121,7 +121,8 @@ class StubServer:
 
     async def _respond(self, request: HttpRequest, response: Response) -> bool:
         """Answer one request; whether the connection can take another."""
-        entry = Received(len(self.journal) + 1, request.headers, request.body, time.monotonic(), request={})
+        number = len(self.journal) + 1
+        entry = Received(number, response.client, request.headers, request.body, time.monotonic(), request={})
         self.journal.append(entry)
         outcome: Outcome = "stopped"
         try:

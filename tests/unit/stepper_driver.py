@@ -128,13 +128,15 @@ class Driver:
         self.log += self.last.log
         return self.last.decisions
 
-    def reply(
-        self, *calls: ModelCall, text: str = "", finish: Finish = "tool_calls", after: int = 0
-    ) -> tuple[Decision, ...]:
-        """The model answers; capabilities that wait for nothing are begun."""
+    def answer(self, *calls: ModelCall, text: str = "", finish: Finish = "tool_calls") -> Replied:
+        """An answer of the model, with fresh ids for its calls."""
         ids = tuple(f"c{self.minted + number}" for number in range(1, len(calls) + 1))
         self.minted += len(calls)
-        decisions = self.take(Replied(Reply(text, calls, finish), ids), after=after)
+        return Replied(Reply(text, calls, finish), ids)
+
+    def reply(self, *calls: ModelCall, text: str = "", finish: Finish = "tool_calls") -> tuple[Decision, ...]:
+        """The model answers; its capabilities are begun and wait for nothing."""
+        decisions = self.take(self.answer(*calls, text=text, finish=finish))
         begins = [decision.call.id for decision in decisions if isinstance(decision, Begin)]
         return self.take(*map(Begun, begins)) if begins else decisions
 

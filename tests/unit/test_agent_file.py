@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ def test_capabilities_are_as_written_or_the_usual_ones(mode: str, toolboxes: obj
 
 def test_an_agent_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        agent_of().slug = "b"  # pyright: ignore[reportAttributeAccessIssue]
+        agent_of().slug = "b"
 
 
 @pytest.mark.parametrize("text", [b'\xef\xbb\xbf{"slug": "a"}', '\ufeff{"slug": "a"}', ' {"slug"\n:"a"}\n'])
@@ -154,9 +155,11 @@ _WRITTEN = st.fixed_dictionaries(
 
 
 @given(written=_WRITTEN, order=st.randoms(use_true_random=False), indent=st.sampled_from([None, 1, 4]))
-def test_what_is_stored_is_read_again_as_the_same_agent(written: dict[str, object], order: object, indent: int) -> None:
+def test_what_is_stored_is_read_again_as_the_same_agent(
+    written: dict[str, object], order: random.Random, indent: int | None
+) -> None:
     agent = parse_agent(json.dumps(written), origin="file")
-    shuffled = dict(sorted(written.items(), key=lambda _: order.random()))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownLambdaType]
+    shuffled = dict(sorted(written.items(), key=lambda _: order.random()))
     again = parse_agent(json.dumps(shuffled, indent=indent, ensure_ascii=indent is None), origin="file")
     stored = parse_agent(agent.canonical, origin="store")
     assert agent == again == stored

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from tests.unit.agent_file_texts import DEFAULTS, WHOLE, agent_of
@@ -19,7 +20,8 @@ from errands_config.policy import compile_policy
 Keys = Mapping[str, Any]
 
 
-class Acts(NamedTuple):
+@dataclass(frozen=True)
+class Acts:
     """The keys written, and what is seen of them."""
 
     written: Keys
@@ -27,7 +29,8 @@ class Acts(NamedTuple):
     value: object
 
 
-class Refused(NamedTuple):
+@dataclass(frozen=True)
+class Refused:
     """The keys written, the path that the refusal names, and its reason."""
 
     written: Keys

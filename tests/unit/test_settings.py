@@ -143,7 +143,7 @@ def test_an_embedded_store_is_shown_by_its_home(tmp_path: Path) -> None:
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
-        Settings().model = "other"  # pyright: ignore[reportAttributeAccessIssue]
+        Settings().model = "other"
 
 
 def test_every_setting_has_a_description() -> None:
@@ -167,7 +167,7 @@ def test_home_can_be_made_again_and_becomes_private_again(tmp_path: Path) -> Non
 def test_a_folder_that_holds_other_things_is_not_taken_as_home(tmp_path: Path, other: str) -> None:
     (tmp_path / other).write_text("*.pyc\n")
     mode = tmp_path.stat().st_mode
-    with pytest.raises(ConfigError, match="ERRANDS_HOME: .* holds other files"):
+    with pytest.raises(ConfigError, match=r"ERRANDS_HOME: .* holds other files"):
         make_home(tmp_path)
     assert tmp_path.stat().st_mode == mode
     assert (tmp_path / other).read_text() == "*.pyc\n"

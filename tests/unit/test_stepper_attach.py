@@ -5,15 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from errands_config.wire import CallState, Outcome
-from errands_orchestrator.arrivals import Acquired, Answered, Begun, Looked
-from errands_orchestrator.decisions import Answer, AskModel, Begin, Decision, Look, Park, Queue, Wait
-from errands_orchestrator.session import Phase, Reads
 from tests.unit.stepper_driver import (
     ALL_DONE,
     ANY_PROGRESS,
-    RUNNING,
     START,
     STATUS,
     Driver,
@@ -25,6 +19,11 @@ from tests.unit.stepper_driver import (
     said,
     yield_on_timeout,
 )
+
+from errands_config.wire import CallState, Outcome
+from errands_orchestrator.arrivals import Answered
+from errands_orchestrator.decisions import AskModel, Decision, Look, Queue, Wait
+from errands_orchestrator.session import Phase
 
 ON_TIMEOUT = yield_on_timeout(3000)
 LATER = START + 60_000
@@ -230,30 +229,3 @@ def test_mail_ends_a_rest_at_once(news: object) -> None:
     driver.bring()
     driver.reply(text="meanwhile", finish="stop")
     assert driver.take(news) == (AskModel(),)  # pyright: ignore[reportArgumentType]
-
-
-# ---- capabilities ----------------------------------------------------------------------------------------------
-
-
-def asked(*others: str, wait_ms: int | None = None, strategy: object = ALL_DONE) -> Driver:
-    """A call in the background since the first turn, and a question about it in the second, begun."""
-    driver = attached(strategy, "never")
-    driver.bring()
-    driver.reply(*(call(tool, f"q{number}") for number, tool in enumerate(others)))
-    driver.minted += 1
-    driver.session = driver.session if not others else driver.session
-    return driver
-
-
-def question(wait_ms: int | None, *, about: str = "c1", strategy: object = ALL_DONE) -> Driver:
-    driver = attached(strategy, "never")
-    driver.bring()
-    driver.take(
-        *(replied := driver.replied(call(STATUS, "q", '{"tool_call_id":"p1"}'))),
-    )
-    assert replied
-    (begin,) = driver.last.decisions
-    assert isinstance(begin, Begin)
-    until = None if wait_ms is None else driver.now + wait_ms
-    driver.take(Begun(begin.call.id, (about,), until))
-    return driver

@@ -1,7 +1,7 @@
 """Processes of the operating system: whom this one begot, how they are ended, and what dies with whom.
 
-Linux tells descendants by `/proc` and lets a process adopt what its descendants leave behind (sub-reaper) or die with its
-parent (death signal). Elsewhere `ps` tells descendants, and nobody adopts: what detached itself there is not found.
+Linux tells descendants by `/proc` and lets a process adopt what its descendants leave behind (sub-reaper) or die with
+its parent (death signal). Elsewhere `ps` tells descendants, and nobody adopts: what detached itself is not found there.
 """
 
 from __future__ import annotations

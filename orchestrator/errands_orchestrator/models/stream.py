@@ -37,13 +37,18 @@ class _Draft:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
+    next_name: str = ""
+    """A name that came behind whole arguments: that of a call whose arguments may follow, or a mere repetition."""
 
     def take(self, piece: CallPiece) -> None:
         self.id = self.id or piece.id
-        if piece.function:
-            self.name = self.name or piece.function.name
-            if piece.function.arguments:
-                self.arguments.append(piece.function.arguments)
+        if not piece.function:
+            return
+        if piece.function.arguments:
+            self.arguments.append(piece.function.arguments)
+        elif piece.function.name and self.is_complete:
+            self.next_name = piece.function.name
+        self.name = self.name or piece.function.name
 
     @property
     def is_empty(self) -> bool:
@@ -137,8 +142,9 @@ class Assembly:
         known = [draft for draft in near if piece.id and draft.id == piece.id]
         draft = (known or near or [None])[-1]
         if draft is None or _begins_anew(draft, piece):
-            draft = _Draft(piece.index)
-            self._drafts.append(draft)
+            is_named = piece.function and piece.function.name
+            self._drafts.append(_Draft(piece.index, name=draft.next_name if draft and not is_named else ""))
+            return self._drafts[-1]
         return draft
 
 

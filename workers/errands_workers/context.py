@@ -1,0 +1,120 @@
+"""What a tool gets to know about its own call, and the two things that it may say while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+_NOTHING: Any = object()
+
+
+class CallStopped(BaseException):
+    """The call was asked to end. No `Exception`, so that a tool which goes on after every error still ends."""
+
+
+class Reports(Protocol):
+    """Where a call's news go."""
+
+    def progress(self, payload: object) -> None:
+        """Take news that the next one may replace."""
+        ...
+
+    def notify(self, text: str) -> None:
+        """Take news that the model shall hear of."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """Who a call is. `deadline` is a reading of `time.monotonic`."""
+
+    call_id: str
+    session_id: str
+    attempt: int
+    deadline: float
+
+
+class ToolContext:
+    """The running call, for its tool: a parameter with this annotation is filled in, whatever its name.
+
+    Usable from any thread of the call. Nothing here waits for the store.
+    """
+
+    def __init__(self, facts: CallFacts, stopped: threading.Event, reports: Reports) -> None:
+        self._facts = facts
+        self._stopped = stopped
+        self._reports = reports
+
+    @property
+    def call_id(self) -> str:
+        """Our id of the call."""
+        return self._facts.call_id
+
+    @property
+    def session_id(self) -> str:
+        """The conversation that the call belongs to."""
+        return self._facts.session_id
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first run of the call."""
+        return self._facts.attempt
+
+    @property
+    def idempotency_key(self) -> str:
+        """Unique to the call and the same in all its attempts, for services that do a thing once a key."""
+        return self._facts.call_id
+
+    @property
+    def deadline(self) -> float:
+        """When the call is stopped as timed out, as a reading of `time.monotonic`."""
+        return self._facts.deadline
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the deadline, never below 0."""
+        return max(0.0, self._facts.deadline - time.monotonic())
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call was asked to end, by somebody or by its deadline.
+
+        The tool's own thread is interrupted at the same moment, so this is for the tool's other threads and loops.
+        """
+        return self._stopped.is_set()
+
+    def raise_if_cancelled(self) -> None:
+        """Leave the tool (`CallStopped`) if the call was asked to end."""
+        if self.cancelled:
+            raise CallStopped
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; leaves the tool (`CallStopped`) as soon as the call is asked to end. For sync tools only."""
+        if _in_a_loop():
+            raise RuntimeError("ctx.sleep would block the event loop; use `await asyncio.sleep(...)` in an async tool")
+        if self._stopped.wait(max(0.0, seconds)):
+            raise CallStopped
+
+    def progress(self, payload: Any = _NOTHING, /, **fields: Any) -> None:
+        """Report news: one JSON value, or named ones, `progress(done=3, total=40)`.
+
+        At most five a second are kept; of faster ones the newest. The last one is always kept.
+        """
+        if (payload is _NOTHING) == (not fields):
+            raise TypeError("progress takes either one value or named values")
+        self._reports.progress(fields if payload is _NOTHING else payload)
+
+    def notify(self, text: str) -> None:
+        """Report news that the model shall hear of at once. Of a call 16 become mail, further ones progress only."""
+        self._reports.notify(text)
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,27 @@
+"""What a worker is to serve, as its launcher tells the Celery process in one environment variable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from errands_config.wire import Frozen
+
+PLAN_VARIABLE = "ERRANDS_WORKER_PLAN"
+INCARNATION_VARIABLE = "ERRANDS_INCARNATION"
+
+
+class WorkerPlan(Frozen):
+    """Where the tools come from, and how many run at a time on which queues."""
+
+    agents: tuple[Path, ...] = ()
+    """Agent files, for their toolboxes."""
+    tools: tuple[Path, ...] = ()
+    """Folders of executables."""
+    modules: tuple[str, ...] = ()
+    """Python modules by their dotted names."""
+    queues: tuple[str, ...] = ()
+    """Empty: `default` and every queue that one of the tools names."""
+    slots: int = 4
+    """Calls at a time: pool processes."""
+    board: int | None = None
+    """Descriptor of the file that launcher and pool processes share; see `board.py`."""

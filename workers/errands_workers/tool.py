@@ -1,0 +1,103 @@
+"""`@tool`: how a Python function becomes a tool."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from errands_config.errors import ConfigError, NotSupportedYet
+from errands_workers.schema import ToolSchema, schema_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+QUEUE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_LATER = ("retries", "rerun_on_restart", "cooperative", "redact")
+_OPTIONS = ("queue", "timeout", "cancellable")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """What an author says about a tool beside its code."""
+
+    queue: str = "default"
+    timeout: float | None = None
+    """Seconds; the policy of an agent may only shorten it."""
+    cancellable: bool = True
+
+
+class Tool(Generic[P, R]):
+    """A function that workers offer. Calling it calls the function itself."""
+
+    def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
+        self.function = function
+        self.options = options
+        self.name = function.__name__
+        self.is_async = inspect.iscoroutinefunction(function)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, without a worker."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.function.__module__}.{self.name}>"
+
+    @functools.cached_property
+    def schema(self) -> ToolSchema:
+        """What a model sees; ConfigError if the function's signature cannot be put as a JSON schema."""
+        return schema_of(self.function)
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+@overload
+def tool(
+    *, queue: str = "default", timeout: float | None = None, cancellable: bool = True
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Offer a function as a tool: `@tool`, or `@tool(queue="gpu", timeout=60)`.
+
+    The schema comes from type hints and docstring (Google, NumPy or Sphinx style); a parameter annotated `ToolContext`
+    is filled in and not part of it. A `str` that is returned is the result as it is, anything else becomes JSON; an
+    exception is a failed call. Sync tools run one at a time in their process's main thread, async tools on its one
+    event loop. What a call leaves running, processes and asyncio tasks, ends with it.
+
+    `queue`: which workers run it; `timeout`: most seconds of one call; `cancellable=False`: a call of it cannot be
+    stopped by asking. Raises ConfigError for an option or a name that cannot be used.
+    """
+    if function is not None:
+        return _made(function, ToolOptions())
+    return functools.partial(_made, options=_checked(options))
+
+
+def _made(function: Any, options: ToolOptions) -> Tool[..., Any]:
+    if not inspect.isfunction(function):
+        raise ConfigError(f"@tool stands before a plain function, not before {type(function).__name__}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"tool {function.__qualname__}: a generator has no one result; return a value")
+    if not TOOL_NAME.fullmatch(function.__name__):
+        raise ConfigError(f"tool {function.__name__}: a name of 1 to 64 letters, digits, _ or - is expected")
+    return Tool(function, options)
+
+
+def _checked(options: dict[str, Any]) -> ToolOptions:
+    for name in options:
+        if name in _LATER:
+            raise NotSupportedYet("not supported yet; leave it out", path=f"@tool({name})")
+        if name not in _OPTIONS:
+            raise ConfigError(f"no such option; known are {', '.join(_OPTIONS)}", path=f"@tool({name})")
+    made = ToolOptions(**options)
+    if not isinstance(made.queue, str) or not QUEUE_NAME.fullmatch(made.queue):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError("a name of 1 to 64 letters, digits, _, . or - is expected", path="@tool(queue)")
+    if made.timeout is not None and not (made.timeout > 0 and math.isfinite(made.timeout)):
+        raise ConfigError("a number of seconds above 0 is expected", path="@tool(timeout)")
+    if not isinstance(made.cancellable, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError("True or False is expected", path="@tool(cancellable)")
+    return made
