@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal, Self, TypeAlias, cast
 
 from pydantic import Field, JsonValue, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
@@ -30,11 +30,7 @@ from errands_config.agent_file.toolbox_config import (
 from errands_config.agent_file.wording import findings_of
 from errands_config.errors import ConfigError, NotSupportedYet
 
-Flavor = Annotated[Literal["OpenAIv1", "OpenAIResponses", "Scripted"], ReadAs(KimiV1="OpenAIv1", MistralV1="OpenAIv1")]
-ExecutionMode = Annotated[
-    Literal["synchronous", "asynchronous"], ReadAs(Synchronous="synchronous", Asynchronous="asynchronous")
-]
-Scope = Literal["own", "children", "subtree", "all"]
+_USUAL: tuple[Capability, ...] = ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call")
 
 
 class YieldOnTimeout(FileModel):
@@ -42,6 +38,16 @@ class YieldOnTimeout(FileModel):
 
     tag: Literal["yieldOnTimeout"]
     milliseconds: int = Field(ge=0)
+
+
+Flavor: TypeAlias = Annotated[
+    Literal["OpenAIv1", "OpenAIResponses", "Scripted"], ReadAs(KimiV1="OpenAIv1", MistralV1="OpenAIv1")
+]
+ExecutionMode: TypeAlias = Annotated[
+    Literal["synchronous", "asynchronous"], ReadAs(Synchronous="synchronous", Asynchronous="asynchronous")
+]
+YieldStrategy: TypeAlias = Annotated[Literal["yieldWhenAllDone", "yieldOnAnyProgress"] | YieldOnTimeout, ByTag()]
+Scope: TypeAlias = Literal["own", "children", "subtree", "all"]
 
 
 class ExtraAgent(FileModel):
@@ -80,6 +86,7 @@ class Agent(FileModel):
     slug: Slug
     """Names the agent; unique where it runs."""
     system_prompt: Text = ""
+    """The first message of every conversation."""
     announce: Text = ""
     """What callers of the agent are told about it."""
     flavor: Flavor = "OpenAIv1"
@@ -87,43 +94,63 @@ class Agent(FileModel):
     model_url: NonEmpty | None = None
     """Endpoint of the model; left out: the settings', then the environment of the `openai` package."""
     model_name: NonEmpty | None = None
+    """The model's name at its endpoint; left out: as for `modelUrl`."""
     api_key_id: NonEmpty | None = None
     """Names one of the keys in the settings' `apiKeys`."""
     execution_mode: ExecutionMode = "synchronous"
-    async_yield_strategy: Annotated[Literal["yieldWhenAllDone", "yieldOnAnyProgress"] | YieldOnTimeout, ByTag()] = (
-        "yieldWhenAllDone"
-    )
+    """Whether calls may run in the background; the policy says which do."""
+    async_yield_strategy: YieldStrategy = "yieldWhenAllDone"
     """When a step that waits for runAsync calls hands back to the model."""
     max_concurrency: int = Field(default=4, ge=1)
     """runAsync calls of one session at a time."""
     shared_limits: Many[NonEmpty] = ()
+    """Names of limits in the settings that hold over all sessions and hosts."""
     async_call_timeout_seconds: Seconds | None = None
     """Longest run of one attempt in asynchronous mode, from its claim."""
     queue_timeout_seconds: Seconds = 3600
     """Longest wait for a worker."""
     tool_call_policy_config: ToolCallPolicyConfig = ToolCallPolicyConfig()
+    """How each call runs."""
     builtin_toolboxes: Many[SystemToolbox] | None = None
+    """What the model may ask about its own calls; left out: see `capabilities`."""
     bash_toolboxes: Many[BashToolbox] = ()
+    """Executables that are tools."""
     tool_directory: NonEmpty | None = None
     """A folder of executables: the short form of a `FileSystemDirectory`."""
     function_toolboxes: Many[Module] = ()
+    """Python modules whose `@tool` functions are tools."""
     mcp_servers: Many[McpSimpleBinary] = ()
+    """Servers whose tools are reached over MCP."""
     open_api_toolboxes: Many[OpenApiServer] = ()
+    """HTTP APIs whose operations are tools."""
     tools: Many[ToolGlob] = ()
     """Globs over what the live workers offer."""
     parameters: Many[Parameter] = ()
+    """Values that whoever starts the agent may set."""
     bindings: Many[Binding] = ()
+    """Arguments of tools that are not the model's to choose."""
     extra_agents: Many[ExtraAgent] = ()
+    """Helpers, called as tools."""
     mail_scope: Scope = "subtree"
+    """Whose sessions this agent may write to."""
     interrupt_scope: Scope = "children"
+    """Whose sessions this agent may interrupt."""
     interrupt_completions: bool = False
+    """Whether interrupt mail stops the model while it answers."""
     mail_in_tool_result: bool = False
+    """Whether mail joins the last tool result instead of a user message."""
     pause_cancels_calls: bool = False
+    """Whether a pause cancels attached calls."""
     resume_on_any_mail: bool = False
+    """Whether any mail wakes a paused session."""
     registry: Registry = Registry()
+    """How calls are named and compared."""
     delivery: Delivery = Delivery()
+    """How late results reach the model."""
     on_run_end: Literal["wait", "cancel", "detach"] = "wait"
+    """What becomes of background calls when the run ends."""
     on_run_failure: Literal["cancel", "keep"] = "cancel"
+    """What becomes of background calls when the run is stopped or fails."""
 
     _canonical: str = PrivateAttr(default="")
 
@@ -165,9 +192,6 @@ class Envelope(FileModel):
 
     tag: Literal["OpenAIAgentDescription"]
     contents: dict[str, JsonValue]
-
-
-_USUAL: tuple[Capability, ...] = ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call")
 
 
 def load_agent(path: Path, *, api_key_ids: Collection[str] | None = ()) -> Agent:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
+
+from hypothesis import strategies as st
 
 from errands_config.agent import Agent, parse_agent
 
@@ -204,3 +207,25 @@ DEFAULTS: dict[str, Any] = {
 def agent_of(**keys: Any) -> Agent:
     """An agent from keys as they stand in a file."""
     return parse_agent(json.dumps({"slug": "a", **keys}), origin="test")
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> Any:
+    """The whole format with one or two places replaced by anything, taken out or added to."""
+    document = copy.deepcopy(WHOLE)
+    for _ in range(draw(st.integers(1, 2))):
+        place: Any = document
+        while True:
+            key = draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
+            if not (isinstance(place[key], dict | list) and place[key]) or draw(st.integers(0, 3)) == 0:
+                break
+            place = place[key]
+        place[key] = draw(_JSON)
+    return document

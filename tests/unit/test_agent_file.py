@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.agent_file_texts import DEFAULTS, SYSTEM_TOOLBOX, agent_of
 
 from errands_config.agent import Agent, YieldOnTimeout, load_agent, parse_agent
-from errands_config.agent_file.policy_config import RunAsync
+from errands_config.agent_file.policy_config import Decorate, RunAsync, ToolCallPolicyConfig
 
 SAMPLES = Path(__file__).parents[2] / "config" / "agents"
 USUAL = ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call")
@@ -94,6 +94,17 @@ def test_decorate_without_decorators_is_what_stands_inside() -> None:
     nested = {"tag": "decorate", "decorators": [], "inner": {"tag": "decorate", "decorators": [], "inner": inner}}
     default = agent_of(toolCallPolicyConfig={"default": nested}).tool_call_policy_config.default
     assert default == RunAsync.model_validate(inner)
+
+
+def test_nested_decorate_is_one_with_the_outer_decorators_first() -> None:
+    labels = [{"tag": "label", "label": word} for word in "abc"]
+    inner = {"tag": "decorate", "decorators": labels[2:], "inner": {"tag": "runAsync"}}
+    middle = {"tag": "decorate", "decorators": [], "inner": inner}
+    outer = {"tag": "decorate", "decorators": labels[:2], "inner": middle}
+    default = ToolCallPolicyConfig.model_validate({"default": outer}).default
+    assert isinstance(default, Decorate)
+    assert [getattr(decorator, "label", None) for decorator in default.decorators] == ["a", "b", "c"]
+    assert default.inner == RunAsync(tag="runAsync")
 
 
 @pytest.mark.parametrize(

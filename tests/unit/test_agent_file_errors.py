@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent_file_texts import SEED_WRAPPERS, WHOLE, agent_of
+from tests.unit.agent_file_texts import SEED_WRAPPERS, WHOLE, agent_of, mutated
 
 from errands_config.agent import Agent, load_agent, parse_agent
 from errands_config.errors import ConfigError, NotSupportedYet
@@ -259,28 +258,6 @@ def test_everything_that_is_not_supported_yet_is_told_at_once() -> None:
     told = str(raised.value)
     assert told.count("not supported yet") == 20
     assert raised.value.path == "sharedLimits"
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> Any:
-    """The whole format with one or two places replaced by anything, taken out or added to."""
-    document = copy.deepcopy(WHOLE)
-    for _ in range(draw(st.integers(1, 2))):
-        place: Any = document
-        while True:
-            key = draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
-            if not (isinstance(place[key], dict | list) and place[key]) or draw(st.integers(0, 3)) == 0:
-                break
-            place = place[key]
-        place[key] = draw(_JSON)
-    return document
 
 
 def is_read_or_refused(text: str | bytes) -> bool:

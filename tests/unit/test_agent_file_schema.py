@@ -9,8 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from hypothesis import given
-from tests.unit.agent_file_texts import DEFAULTS, SEED_WRAPPERS, SYSTEM_TOOLBOX, WHOLE
-from tests.unit.test_agent_file_errors import mutated
+from tests.unit.agent_file_texts import DEFAULTS, SEED_WRAPPERS, SYSTEM_TOOLBOX, WHOLE, mutated
 
 from errands_config.agent import parse_agent
 from errands_config.agent_schema import agent_schema

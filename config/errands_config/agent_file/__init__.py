@@ -1,1 +1,1 @@
-"""The format of the agent file, piece by piece. Others import `errands_config.agent`, never these parts."""
+"""The format of the agent file, piece by piece. Other roots import `errands_config.agent`, never these parts."""
