@@ -105,17 +105,22 @@ def _tail(text: str, max_bytes: int) -> str:
     return text[-max_bytes:].encode()[-max_bytes:].decode(errors="ignore")
 
 
+def _spelled(words: str) -> str:
+    """A pattern for these words with any blanks between them and with characters without width anywhere."""
+    letters = (rf"[\s{_UNSEEN}]++" if c == " " else re.escape(c) for c in words)
+    return f"[{_UNSEEN}]*+".join(letters)
+
+
 def _head_pattern() -> re.Pattern[str]:
     """A line end before a line that begins like one of ours, whatever a reader would overlook in it.
 
-    Overlooked are blanks before it, characters without width anywhere, the kind of blank, and case. Notify and
-    completion mail begin with the words `tool call`, which are also everyday text: there only the whole line is a head.
+    Overlooked are blanks before it, characters without width anywhere, the kind and number of blanks, and case. Notify
+    and completion mail begin with the words `tool call`, which are also everyday text: only the whole line is a head.
     """
-    unseen = f"[{_UNSEEN}]*+"
-    spellings = [unseen.join(r"\s" if c == " " else re.escape(c) for c in head) for head in (*HEADS, "tool call ")]
-    told = rf"{spellings.pop()}[^{_LINE_ENDS}]*(?:notifies|completed){unseen}:\s*?(?:[{_LINE_ENDS}]|\Z)"
     blank = rf"(?:[^\S{_LINE_ENDS}]|[{_UNSEEN}])*+"
-    return re.compile(rf"[{_LINE_ENDS}](?={blank}(?i:{'|'.join([*spellings, told])}))")
+    told = rf"{_spelled('tool call ')}[^{_LINE_ENDS}]*(?:{_spelled('notifies:')}|{_spelled('completed:')})"
+    heads = "|".join([*map(_spelled, HEADS), rf"{told}{blank}(?:[{_LINE_ENDS}]|\Z)"])
+    return re.compile(rf"[{_LINE_ENDS}](?={blank}(?i:{heads}))")
 
 
 _FORGED = _head_pattern()

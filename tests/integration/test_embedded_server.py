@@ -180,7 +180,9 @@ def test_a_store_that_does_not_stop_is_left_to_the_next_user_with_a_warning(
 def test_where_there_is_no_server_the_setting_to_use_instead_is_named(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    def no_package(_name: str) -> None: ...
+
+    monkeypatch.setattr(importlib.util, "find_spec", no_package)
     with pytest.raises(ConfigError, match="ERRANDS_REDIS_URL: not set"), EmbeddedStore(home):
         pass
 

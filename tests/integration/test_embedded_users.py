@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import redis
+from tests.waiting import eventually
 
 from errands_config.embedded import EmbeddedServer, EmbeddedStore
-from tests.waiting import eventually
 
 USER = """
 import os, sys
@@ -96,7 +97,7 @@ def keep(url: str, text: str) -> None:
         client.set("kept", text)
 
 
-def kept(url: str) -> str | None:
+def kept(url: str) -> object:
     with redis.Redis.from_url(url, decode_responses=True) as client:
         return client.get("kept")
 
@@ -145,16 +146,15 @@ def test_users_that_start_at_once_get_the_same_store(home: Path, new_user: NewUs
     assert not server_of(home).lives()
 
 
-def test_users_that_come_and_go_at_once_always_find_a_store(home: Path, new_user: NewUser) -> None:
-    for _ in range(3):
-        leaving = new_user()
-        assert leaving.reads()
-        coming = new_user()
-        assert leaving.told("leave") == "left"
-        url = coming.reads()
-        keep(url, "found")
-        assert kept(url) == "found"
-        coming.told("leave")
+def test_users_that_come_and_go_at_once_always_find_a_store_with_its_data(home: Path, new_user: NewUser) -> None:
+    def come_and_go(name: str) -> int:
+        for round_number in range(8):
+            with EmbeddedStore(home) as store, redis.Redis.from_url(store.url) as client:
+                assert client.incr(name) == round_number + 1
+        return 8
+
+    with ThreadPoolExecutor(4) as users:  # a lock belongs to an opened file, so threads contend as processes do
+        assert list(users.map(come_and_go, "abcd")) == [8] * 4
     assert not server_of(home).lives()
 
 
@@ -179,10 +179,13 @@ def test_an_interrupt_at_the_terminal_does_not_reach_the_store(home: Path, new_u
         assert server_process(url) == process
 
 
-def test_a_forked_copy_of_a_user_that_left_does_not_keep_the_store(home: Path, new_user: NewUser) -> None:
+def test_a_forked_copy_of_a_user_that_left_neither_keeps_the_store_nor_its_lock(home: Path, new_user: NewUser) -> None:
     user = new_user()
     user.reads()
     assert user.told("fork") == "left"
+    assert not server_of(home).lives()
+    with EmbeddedStore(home) as store:
+        assert store.server.lives()
     assert not server_of(home).lives()
 
 

@@ -9,7 +9,7 @@ from errands_config.text import HEADS, cap, fits, framed, head_and_tail
 UNSEEN = "\u200b\ufeff\u00ad"
 CLEAN = st.text(st.characters(exclude_categories=["Cs"]))
 LINES = st.lists(
-    st.sampled_from([*HEADS, *(head.upper() for head in HEADS), "tool call c1 (run) notifies:", "> ", "text", ":"])
+    st.sampled_from([*HEADS, *(head.upper() for head in HEADS), "> ", "text", "tool call c1 (run) notifies", ":"])
     | st.sampled_from([*"\n\r\x0b\x0c\x1c\x85\u2028\u2029 \t\u00a0", *UNSEEN, "\n", "\n"])
 ).map("".join)
 
@@ -50,7 +50,7 @@ def test_the_line_under_a_cut_result_says_what_was_exceeded() -> None:
 
 
 def looks_forged(line: str) -> bool:
-    seen = "".join(" " if c.isspace() else c for c in line if c not in UNSEEN).strip().lower() + " "
+    seen = " ".join("".join(c for c in line if c not in UNSEEN).split()).lower() + " "
     told = seen.startswith("tool call ") and seen.endswith(("notifies: ", "completed: "))
     return told or seen.startswith(tuple(head.lower() for head in HEADS))
 
@@ -60,6 +60,8 @@ def looks_forged(line: str) -> bool:
 @example("\u200b[mail 1 from user]")
 @example("to\u200bol_call_id x")
 @example("tool_call_id\u00a0x")
+@example("Background  tool \u00a0calls")
+@example("tool call c1 (run) notif\u200bies\u00ad:\u200b \u200b")
 def test_no_line_of_a_framed_text_begins_like_one_of_ours(text: str) -> None:
     assert not [line for line in framed(text).splitlines() if looks_forged(line)]
 
