@@ -119,6 +119,13 @@ async def test_what_is_heard_is_the_text(saying: Saying) -> None:
     assert all(heard)
 
 
+async def test_an_answer_without_text_is_not_heard(saying: Saying) -> None:
+    heard: list[str] = []
+    async with saying([Reply("", (ModelCall("a", "f", "{}"),), "tool_calls")]) as model:
+        await model.reply(REQUEST, heard.append)
+    assert heard == []
+
+
 async def test_the_same_request_gets_the_same_reply(saying: Saying) -> None:
     async with saying([Reply("first"), Reply("second")]) as model:
         answers = [(await model.reply(_after(count))).text for count in (0, 0, 1, 0, 1)]

@@ -75,6 +75,15 @@ async def test_a_request_says_who_asks_in_what_form(model: ChatModel, openai_stu
     assert headers["content-type"] == "application/json"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_answer_is_asked_for_in_pieces_only_if_that_is_wanted(openai_stub: StubServer, stream: bool) -> None:
+    openai_stub.program([Say("a")])
+    model = chat_model(url=openai_stub.url, key=SecretStr(STUB_KEY), stream=stream)
+    await model.reply(REQUEST)
+    await model.close()
+    assert [entry.wants_stream for entry in openai_stub.journal] == [stream]
+
+
 async def test_a_connection_is_used_again(model: ChatModel, openai_stub: StubServer) -> None:
     ports: set[str] = set()
     openai_stub.program([Say("a")] * 5)

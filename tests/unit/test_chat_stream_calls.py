@@ -134,6 +134,11 @@ def test_a_fresh_id_with_every_piece_is_one_call() -> None:
     assert assembled(*pieces) == (ModelCall("x1", "f", '{"a":1}'),)
 
 
+def test_an_id_that_comes_before_its_name_begins_a_call() -> None:
+    pieces = [piece("f", "{}", index=0, id="a"), piece(index=0, id="b"), piece("f", '{"n":2}', index=0)]
+    assert assembled(*pieces) == (ModelCall("a", "f", "{}"), ModelCall("b", "f", '{"n":2}'))
+
+
 def test_null_arguments_and_a_null_function_add_nothing() -> None:
     nulls: list[Json] = [{"index": 0, "function": None}, {"index": 0, "function": {"name": None, "arguments": None}}]
     assert assembled(piece("f", "{", index=0, id="a"), *nulls, piece(text="}", index=0)) == (ModelCall("a", "f", "{}"),)

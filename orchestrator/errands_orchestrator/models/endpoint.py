@@ -54,8 +54,8 @@ class Endpoint:
         api_key = _checked_key(key)
         try:
             self._client = openai.AsyncOpenAI(api_key=api_key, base_url=url, max_retries=0, timeout=timeout)
-        except httpx2.InvalidURL as error:
-            raise ConfigError(f"this is no URL: {error}", path="modelUrl") from error
+        except httpx2.InvalidURL:
+            raise _no_url() from None
         self._timeout_seconds = timeout_seconds
         self._failures = Failures(_checked_address(self._client.base_url), SecretStr(api_key))
 
@@ -146,5 +146,14 @@ def _checked_key(key: SecretStr | None) -> str:
 def _checked_address(url: httpx2.URL) -> str:
     """The address as it may be shown: without user, password and query."""
     if url.scheme not in ("http", "https") or not url.host:
-        raise ConfigError(f"`{url}` is no http or https URL, such as http://localhost:8000/v1", path="modelUrl")
+        raise _no_url()
     return str(url.copy_with(username="", password="", query=None)).rstrip("/")
+
+
+def _no_url() -> ConfigError:
+    """Does not show what was given: a password may be in it."""
+    return ConfigError(
+        "this, or ERRANDS_MODEL_URL or OPENAI_BASE_URL in its place, is no http or https URL"
+        " such as http://localhost:8000/v1",
+        path="modelUrl",
+    )

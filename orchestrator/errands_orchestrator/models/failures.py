@@ -95,11 +95,14 @@ class Failures:
     def _clean(self, text: str) -> str:
         """One printable line of bounded length, without the key or a masked form of it."""
         line = " ".join(clean(text[: 100 * _QUOTED]).text.split())
-        key = self.key.get_secret_value()
-        hidden = line.replace(key, "[key]") if key else line
-        if len(key) > _SHOWN_OF_KEY:
-            hidden = re.sub(rf"(?<!\w){re.escape(key[:_SHOWN_OF_KEY])}\S*", "[key]", hidden)
+        hidden = self._without_key(line)
         return hidden if len(hidden) <= _QUOTED else hidden[: _QUOTED - 1] + "…"
+
+    def _without_key(self, line: str) -> str:
+        key = self.key.get_secret_value()
+        if len(key) <= _SHOWN_OF_KEY:  # a word such as "none", which an endpoint without keys is given
+            return re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", line) if key else line
+        return re.sub(rf"(?<!\w){re.escape(key[:_SHOWN_OF_KEY])}\S*", "[key]", line.replace(key, "[key]"))
 
 
 def no_key() -> ModelError:
