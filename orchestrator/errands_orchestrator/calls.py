@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +12,19 @@ from errands_config.scripts import calls as scripts
 from errands_config.scripts.calls import CancelAnswer, Place
 from errands_config.scripts.script import arun
 from errands_config.scripts.sessions import read_outcome
+from errands_config.text import clean
 from errands_config.wire import Actor, CallState, Outcome
 from errands_orchestrator import reads
 from errands_orchestrator.session import Session
 
-Nudge = Callable[[str], Awaitable[None]]
-"""Tells workers to look at a call's wish now; only a hint, since they look once a second anyway."""
+Nudge = Callable[[Sequence[str]], Awaitable[None]]
+"""Tells workers to look at the wishes of these calls now; only a hint, since they look once a second anyway."""
+
+REASON_LENGTH = 200
+"""Most characters that are kept of why a call was cancelled: it goes into events and logs."""
+
+
+_OUR_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +95,9 @@ async def progress_of(store: reads.Store, cid: str, count: int = keys.PROGRESS_K
 async def resolve(store: reads.Store, session: Session, name: str) -> str | None:
     """The call that the model means: by our id, else by the provider's, a call in flight before the newest.
 
-    Only calls of this session are found.
+    Only calls of this session are found. The name is foreign text, and becomes part of a key only if it is an id.
     """
-    if await reads.field(store, keys.call(name), "session") == session.id:
+    if _OUR_ID.fullmatch(name) and await reads.field(store, keys.call(name), "session") == session.id:
         return name
     for call in reversed(session.calls):
         if call.provider_id == name and not call.is_final:
@@ -101,6 +109,7 @@ async def cancel_call(
     store: reads.Store, cid: str, *, by: Actor, reason: str, asker: str = "", nudge: Nudge | None = None
 ) -> CancelAnswer:
     """Ask for the end of a call; a running one is asked through its worker. Raises NotFound."""
+    reason = clean(reason).text.replace("\n", " ")[:REASON_LENGTH]
     while True:
         place = Place.of(cid, await reads.fields(store, keys.call(cid), Place.FIELDS))
         if place is None:
@@ -109,7 +118,7 @@ async def cancel_call(
         if answer.outcome != "moved":
             break
     if answer.outcome == "asked" and nudge:
-        await nudge(cid)
+        await nudge([cid])
     return answer
 
 

@@ -5,26 +5,31 @@ A stored agent names no path: the script of a `Scripted` model is stored with it
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+import orjson
 from pydantic import TypeAdapter
 
 from errands_config import keys
 from errands_config.agent import Agent, parse_agent
-from errands_config.errors import ConfigError, NotFound
+from errands_config.errors import ConfigError, ModelError, NotFound
 from errands_config.policy import compile_policy
 from errands_config.scripts.sessions import Definitions
 from errands_config.wire import Frozen, ToolOffer
 from errands_orchestrator import reads
 from errands_orchestrator.brief import Brief, Toolset
-from errands_orchestrator.models.model import Model
+from errands_orchestrator.models.model import Model, ModelRequest, Reply
 from errands_orchestrator.transcript import tools_body
 
 _OFFERS = TypeAdapter(tuple[ToolOffer, ...])
+MakeModel: TypeAlias = Callable[[Agent, str], tuple[Model, str]]
+"""From an agent and the script stored with it to its model and that model's name."""
 KEPT = 256
 """Agents with their tools that one process keeps ready."""
 
@@ -78,21 +83,26 @@ class Known:
 class Library:
     """Reads definitions from the store and keeps the newest `KEPT`."""
 
-    def __init__(self, store: reads.Store, make_model: Callable[[Agent, str], tuple[Model, str]]) -> None:
+    def __init__(self, store: reads.Store, make_model: MakeModel) -> None:
         self._store = store
         self._make_model = make_model
         self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+        self._reading = asyncio.Lock()
 
     async def known(self, agent_digest: str, tools_digest: str) -> Known:
-        """The agent and tools of a session. Raises NotFound when the store has them no more."""
+        """The agent and tools of a session.
+
+        Raises NotFound when the store has them no more, ConfigError when they cannot be used in this process.
+        """
         pair = (agent_digest, tools_digest)
-        if pair not in self._known:
-            self._known[pair] = await self._read(*pair)
-        self._known.move_to_end(pair)
-        while len(self._known) > KEPT:
-            _, dropped = self._known.popitem(last=False)
-            await dropped.model.close()
-        return self._known[pair]
+        async with self._reading:  # sessions of one agent that wake together share one model
+            known = self._known.get(pair) or await self._read(*pair)
+            self._known[pair] = known
+            self._known.move_to_end(pair)
+            while len(self._known) > KEPT:
+                _, dropped = self._known.popitem(last=False)
+                await dropped.model.close()
+        return known
 
     async def _read(self, agent_digest: str, tools_digest: str) -> Known:
         agent_text, tools_text = await reads.texts(self._store, keys.agent(agent_digest), keys.toolset(tools_digest))
@@ -111,6 +121,27 @@ class Library:
         for known in self._known.values():
             await known.model.close()
         self._known.clear()
+
+
+class _Unusable:
+    """The model of an agent that cannot be used."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def reply(self, request: ModelRequest, on_text: Callable[[str], None] | None = None) -> Reply:
+        raise ModelError(self._why, cause=self._why, retryable=False)
+
+    async def close(self) -> None: ...
+
+
+def unusable(slug: str, why: str) -> Known:
+    """What stands for an agent that is gone, or that this process has no key or model for.
+
+    Its sessions take in what comes, and are paused with the cause as soon as they need the model.
+    """
+    agent = parse_agent(orjson.dumps({"slug": slug, "executionMode": "asynchronous"}).decode(), origin="a stand-in")
+    return Known(Brief(agent, compile_policy(agent), Toolset()), _Unusable(why), "", b"")
 
 
 def dump_toolset(tools: Toolset) -> str:

@@ -19,12 +19,15 @@ from typing import Any, cast
 import orjson
 import structlog
 from celery import Celery
-from kombu.exceptions import OperationalError
+from kombu.exceptions import BatchPublishError, OperationalError
 
 from errands_config.scripts.calls import Republish
 from errands_config.wire import TaskMessage
 
 log = structlog.get_logger()
+
+AWAY = (OperationalError, BatchPublishError)
+"""What kombu raises of a broker that will be back by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +120,27 @@ class Dispatcher:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dispatcher")
 
     async def publish(self, publications: Sequence[Publication]) -> None:
-        """Send messages in one batch. Raises what kombu raises; a repeat is harmless, since each is for one attempt."""
+        """Send messages in one batch. What is not sent now, because the broker is away, is found and repeated later."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._send, tuple(publications))
 
-    async def nudge(self, cid: str) -> None:
-        """Tell every worker to look at a call's wish now: a revoke, which our workers read as that."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._nudge, cid)
+    async def nudge(self, cids: Sequence[str]) -> None:
+        """Tell every worker to look at the wishes of these calls now: a revoke, which our workers read as that."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._nudge, list(cids))
 
-    def _nudge(self, cid: str) -> None:
+    def _nudge(self, cids: list[str]) -> None:
         try:
-            self._app.control.revoke(cid)
-        except OperationalError as away:
+            self._app.control.revoke(cids)
+        except AWAY as away:
             # Only a hint: the worker reads the wish with its next beat.
-            log.info("nudge.failed", tool_call_id=cid, detail=str(away))
+            log.info("nudge.failed", count=len(cids), detail=str(away))
 
     def _send(self, publications: Sequence[Publication]) -> None:
-        with self._app.producer_pool.acquire(block=True) as producer, producer.batch(max_size=200):
-            for publication in publications:
-                self._app.send_task(publication.task, producer=producer, **_options(publication))
+        try:
+            with self._app.producer_pool.acquire(block=True) as producer, producer.batch(max_size=200):
+                for publication in publications:
+                    self._app.send_task(publication.task, producer=producer, **_options(publication))
+        except AWAY as away:
+            log.warning("publish.failed", count=len(publications), detail=str(away))
 
     def close(self) -> None:
         """End the thread and the connections."""

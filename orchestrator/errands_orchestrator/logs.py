@@ -20,6 +20,9 @@ from errands_config import keys
 GROUP = "log"
 BLOCK_SECONDS = 2.0
 STALE_MS = 10_000
+"""How long a reader may take to acknowledge before another one prints what it had read."""
+GONE_MS = 24 * 3600 * 1000
+"""A reader that asked for nothing for that long has ended; its name is dropped from the group."""
 NUMBERS = frozenset({"queued_ms", "elapsed_ms", "payload_bytes", "attempt", "timeout_seconds", "turn"})
 LEVELS: Mapping[str, str] = {
     "tool_call.failed": "warning", "tool_call.timed_out": "warning", "tool_call.orphaned": "warning",
@@ -46,9 +49,10 @@ def _typed(name: str, value: str) -> str | int | float:
 class EventLog:
     """Prints the events of all sessions on stderr."""
 
-    def __init__(self, store: redis.asyncio.Redis, reader: str) -> None:
+    def __init__(self, store: redis.asyncio.Redis, reader: str, *, stale_ms: int = STALE_MS) -> None:
         self._store = store
         self._reader = reader
+        self._stale_ms = stale_ms
 
     async def open(self) -> None:
         """Make the group, once in a store's life; it begins with what is to come."""
@@ -57,10 +61,28 @@ class EventLog:
         except ResponseError as exists:
             if "BUSYGROUP" not in str(exists):
                 raise
+        await self._drop_readers_that_ended()
+
+    async def _drop_readers_that_ended(self) -> None:
+        readers: Any = await self._store.xinfo_consumers(keys.EVENTS, GROUP)
+        for reader in readers:
+            if reader["idle"] > GONE_MS and not reader["pending"]:
+                await self._store.xgroup_delconsumer(keys.EVENTS, GROUP, reader["name"])
 
     async def print_some(self) -> None:
-        """Print what came, and what a dead reader left; waits up to `BLOCK_SECONDS` for it."""
-        left: Any = await self._store.xautoclaim(keys.EVENTS, GROUP, self._reader, STALE_MS, count=100)
+        """Print what came, and what a dead reader left; waits up to `BLOCK_SECONDS` for it.
+
+        A store that lost the group, for example in a crash right after its making, gets it again.
+        """
+        try:
+            await self._print_some()
+        except ResponseError as missing:
+            if "NOGROUP" not in str(missing):
+                raise
+            await self.open()
+
+    async def _print_some(self) -> None:
+        left: Any = await self._store.xautoclaim(keys.EVENTS, GROUP, self._reader, self._stale_ms, count=100)
         await self._print(left[1])
         fresh: Any = await self._store.xreadgroup(
             GROUP, self._reader, {keys.EVENTS: ">"}, count=200, block=int(BLOCK_SECONDS * 1000)

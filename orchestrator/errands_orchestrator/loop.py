@@ -53,7 +53,8 @@ class Hold:
     sid: str
     token: str = field(default_factory=new_token)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when there may be unread mail."""
+    """Set when there may be unread mail, or the session is lost."""
+    lost: bool = False
 
 
 class Lost(Exception):  # noqa: N818 - not an error: somebody else has the session now
@@ -74,6 +75,8 @@ class Loop:
         self._entries = head.entries
         self._cursor = self._committed_cursor = head.cursor
         self._set_clock(owned.now)
+        self.timer_ms: int | None = None
+        """Once it is parked: milliseconds until it is due by itself; None: only mail wakes it."""
 
     # ---- the clock: the store's, carried on between two of its answers
 
@@ -88,18 +91,20 @@ class Loop:
 
     async def run(self, mail: Sequence[Mail]) -> None:
         """Go on until the session is parked. Raises Lost when it has another owner."""
-        arrivals: Sequence[Arrival] | None = (Acquired(), *await self._received(mail))
+        await self._until_parked((Acquired(), *await self._received(mail)))
+
+    async def pause(self, cause: str) -> None:
+        """Park a session whose step failed, with the cause, so that it can be resumed."""
+        paused = replace(self._session, phase=Phase.PAUSED, cause=cause)
+        event = Event("run.paused", (("cause", cause),))
+        await self._commit(Step(paused, (), events=(event,)))
+        await self._until_parked(await self._act((Park("paused"),)))
+
+    async def _until_parked(self, arrivals: Sequence[Arrival] | None) -> None:
         while arrivals is not None:
             step = stepper.step(self._known.brief, self._session, arrivals, self._now())
             await self._commit(step)
             arrivals = await self._act(step.decisions)
-
-    async def pause(self, cause: str) -> None:
-        """Park a session that cannot be stepped, with the cause, so that it can be resumed."""
-        paused = replace(self._session, phase=Phase.PAUSED, cause=cause)
-        event = Event("run.paused", (("cause", cause),))
-        await self._commit(Step(paused, (), events=(event,)))
-        await self._act((Park("paused"),))
 
     async def _commit(self, step: Step) -> None:
         if not step.changed and self._cursor == self._committed_cursor:
@@ -114,10 +119,11 @@ class Loop:
         if answer.outcome == "stale":
             raise Lost
         self._set_clock(answer.now)
-        self._parts.transcripts.committed(self._hold.sid, self._entries, step.log)
+        before = self._entries
         self._session, self._committed_cursor = step.session, self._cursor
         self._version += 1
         self._entries += len(step.log)
+        self._parts.transcripts.committed(self._hold.sid, before, step.log)
         if publish and self._parts.after_commit:
             await self._parts.after_commit([p.id for p in publish])
 
@@ -157,8 +163,12 @@ class Loop:
         return ()
 
     async def _cancel(self, cancel: Cancel) -> None:
+        running: list[str] = []
         for cid in cancel.calls:
-            await cancel_call(self._parts.store, cid, by=cancel.by, reason=cancel.reason, nudge=self._parts.nudge)
+            answer = await cancel_call(self._parts.store, cid, by=cancel.by, reason=cancel.reason)
+            running += [cid] if answer.outcome == "asked" else []
+        if running:
+            await self._parts.nudge(running)
 
     async def _bring(self, decision: Begin | Answer | Look) -> Begun | Answered | Looked:
         match decision:
@@ -170,8 +180,7 @@ class Loop:
                 return await self._look(calls)
 
     def _desk(self, call: CapabilityCall) -> Desk:
-        max_bytes = self._known.brief.agent.delivery.max_result_bytes
-        return Desk(self._parts.store, self._session, call, self._now(), self._parts.nudge, max_bytes)
+        return Desk(self._parts.store, self._known.brief, self._session, call, self._now(), self._parts.nudge)
 
     async def _look(self, calls: Sequence[str]) -> Looked:
         states = await reads.field_of_each(self._parts.store, [keys.call(cid) for cid in calls], "state")
@@ -186,7 +195,10 @@ class Loop:
         if answer.outcome == "stale":
             raise Lost
         self._set_clock(answer.now)
-        return None if answer.outcome == "parked" else await self._received(answer.mail)
+        if answer.outcome != "parked":
+            return await self._received(answer.mail)
+        self.timer_ms = None if until is None else until - answer.now
+        return None
 
     # ---- mail
 
@@ -205,7 +217,7 @@ class Loop:
     # ---- the model
 
     async def _ask(self) -> Sequence[Arrival]:
-        """Ask the model; a letter that stops the run ends the request."""
+        """Ask the model; a letter that stops the run ends the request, and so does the loss of the session."""
         try:
             request = await self._request()
         except TranscriptBroken as broken:
@@ -219,6 +231,8 @@ class Loop:
                 waking.cancel()
                 if asking.done():
                     return (asking.result(),)
+                if self._hold.lost:
+                    raise Lost
                 if stop := await self._stopped():
                     return stop
         finally:

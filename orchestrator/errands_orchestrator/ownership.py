@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Sequence
 
@@ -13,6 +14,8 @@ from errands_config.errors import ErrandsError
 from errands_config.scripts import sessions as scripts
 from errands_config.scripts.script import arun
 from errands_orchestrator import reads
+from errands_orchestrator.definitions import Known, unusable
+from errands_orchestrator.ending import end_all
 from errands_orchestrator.loop import Hold, Loop, Lost, Parts
 from errands_orchestrator.sessions import new_id, new_token
 
@@ -21,7 +24,9 @@ log = structlog.get_logger()
 AT_ONCE = 256
 """Sessions that one process steps at a time; more stay due, for it or for another."""
 LOOK_SECONDS = 1.0
-"""How often `due` is looked at even when no bell rings."""
+"""How often `due` is looked at even when no bell rings and no timer is near."""
+CLOSE_SECONDS = 5.0
+"""Longest wait for the sessions in hand to be parked when the process ends."""
 
 
 class Ownership:
@@ -37,14 +42,21 @@ class Ownership:
         self._heard = "0-0"
         self._patient_until = 0.0
         self._closing = False
+        self._full = False
+        self._look_now = asyncio.Event()
+        self._next_look = LOOK_SECONDS
 
     # ---- taking
 
     async def look(self) -> None:
-        """Take what is due, for ever: `due` decides, once a second."""
+        """Take what is due, for ever: at its moment if that is known here, else with the next look."""
         while True:
+            self._look_now.clear()
+            self._next_look = LOOK_SECONDS
             await self._guarded(self._take_due())
-            await asyncio.sleep(LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._next_look):
+                    await self._look_now.wait()
 
     async def hear(self) -> None:
         """Take what the bell (or, for a single session, its mailbox) names, at once."""
@@ -66,12 +78,22 @@ class Ownership:
         if self._only is not None:
             await self.take(self._only)
             return
-        for sid in await arun(self._parts.store, scripts.peek(AT_ONCE)):
-            await self.take(sid)
+        free = AT_ONCE - len(self._held)
+        self._full = free <= 0
+        if self._full:
+            return
+        ripe = await arun(self._parts.store, scripts.peek(free))
+        taken = [await self.take(sid) for sid in ripe.members]
+        if any(taken) and len(ripe.members) >= free:
+            self._next_look = 0
+        elif ripe.next_in_ms is not None:
+            self._next_look = min(LOOK_SECONDS, ripe.next_in_ms / 1000)
 
     async def take(self, sid: str, *, named: bool = False) -> bool:
         """Become the owner of a session that is due, and step it. False: somebody else has it, or nothing is to do."""
-        if self._closing or sid in self._held or len(self._held) >= AT_ONCE:
+        if in_hand := self._held.get(sid):
+            in_hand.wake.set()
+        if self._closing or in_hand or len(self._held) >= AT_ONCE:
             return False
         hold = self._held[sid] = Hold(sid, new_token())
         try:
@@ -95,28 +117,43 @@ class Ownership:
 
     async def _step(self, hold: Hold, owned: scripts.Acquired) -> None:
         try:
-            known = await self._parts.library.known(owned.head.agent, owned.head.tools)
-            loop = Loop(self._parts, hold, owned, known)
-            await self._run(loop, owned)
+            await self._run(hold, owned)
         except Lost:
             log.info("session.lost", session_id=hold.sid)
         except reads.AWAY as away:
             self._store_failed(away)
-        except ErrandsError as wrong:
-            log.error("session.stuck", session_id=hold.sid, detail=str(wrong))
+        except Exception:
+            # It could not even be set aside; whoever acquires it when the lease has run out tries again.
+            log.exception("session.stuck", session_id=hold.sid)
         finally:
             self._held.pop(hold.sid, None)
+            if self._full or hold.wake.is_set():  # a slot is free; or mail came while the park's answer was on its way
+                self._look_now.set()
 
-    async def _run(self, loop: Loop, owned: scripts.Acquired) -> None:
+    async def _run(self, hold: Hold, owned: scripts.Acquired) -> None:
+        loop = Loop(self._parts, hold, owned, await self._known(owned.head))
         try:
             await loop.run(owned.mail)
         except (Lost, *reads.AWAY):
             raise
         except Exception as broken:
             # A step that fails would fail again at every takeover: the session is set aside with the cause instead.
-            log.exception("session.broken", session_id=owned.head.sid)
-            self._parts.transcripts.forget(owned.head.sid)
-            await loop.pause(f"internal error: {type(broken).__name__}: {broken}")
+            log.exception("session.broken", session_id=hold.sid)
+            self._parts.transcripts.forget(hold.sid)
+            await loop.pause(f"internal error: {type(broken).__name__}")
+        self._look_in(loop.timer_ms)
+
+    async def _known(self, head: scripts.Head) -> Known:
+        try:
+            return await self._parts.library.known(head.agent, head.tools)
+        except ErrandsError as missing:
+            log.warning("agent.unusable", session_id=head.sid, detail=str(missing))
+            return unusable(head.slug, str(missing))
+
+    def _look_in(self, ms: int | None) -> None:
+        """Look when the timer of a session that was parked here is up; a later one is met by the looks till then."""
+        if ms is not None and ms < LOOK_SECONDS * 1000:
+            asyncio.get_running_loop().call_later(ms / 1000, self._look_now.set)
 
     # ---- keeping
 
@@ -134,7 +171,8 @@ class Ownership:
         for hold, state in zip(
             held, await arun(self._parts.store, scripts.renew(pairs, self._parts.lease_ms)), strict=True
         ):
-            if state == "mail":
+            hold.lost = state == "lost"
+            if state != "ok":
                 hold.wake.set()
 
     async def listen(self) -> None:
@@ -170,11 +208,9 @@ class Ownership:
         """The sessions being stepped."""
         return list(self._held)
 
-    async def close(self, seconds: float = 5.0) -> None:
+    async def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Take nothing more, give the sessions in hand some time to park, then let them fall to others."""
         self._closing = True
         if self._running:
-            _, late = await asyncio.wait(self._running, timeout=seconds)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.wait(self._running, timeout=seconds)
+        await end_all(self._running)

@@ -72,6 +72,11 @@ async def elements(store: Store, key: str, start: int = 0, stop: int = -1) -> li
     return cast("list[str]", await cast("Any", store.lrange(key, start, stop)))
 
 
+async def count(store: Store, key: str) -> int:
+    """The length of a list."""
+    return cast("int", await cast("Any", store.llen(key)))
+
+
 async def members(store: Store, key: str) -> set[str]:
     """A whole set."""
     return cast("set[str]", await cast("Any", store.smembers(key)))
@@ -80,6 +85,11 @@ async def members(store: Store, key: str) -> set[str]:
 async def ranked(store: Store, key: str, start: int = 0, stop: int = -1, *, newest_first: bool = False) -> list[str]:
     """A part of a sorted set, lowest score first unless told otherwise."""
     return cast("list[str]", await store.zrange(key, start, stop, desc=newest_first))
+
+
+async def size(store: Store, key: str) -> int:
+    """The number of members of a sorted set."""
+    return await store.zcard(key)
 
 
 async def scores(store: Store, key: str) -> dict[str, float]:

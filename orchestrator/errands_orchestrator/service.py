@@ -13,12 +13,13 @@ import structlog
 from errands_config import store
 from errands_config.settings import Settings
 from errands_orchestrator import reads
-from errands_orchestrator.definitions import Library
+from errands_orchestrator.definitions import Library, MakeModel
 from errands_orchestrator.dispatcher import Dispatcher
+from errands_orchestrator.ending import end_all
 from errands_orchestrator.logs import BLOCK_SECONDS, EventLog
 from errands_orchestrator.loop import Parts
 from errands_orchestrator.models.choosing import choosing
-from errands_orchestrator.ownership import LOOK_SECONDS, Ownership
+from errands_orchestrator.ownership import CLOSE_SECONDS, LOOK_SECONDS, Ownership
 from errands_orchestrator.sessions import new_id
 from errands_orchestrator.sweeper import Sweeper
 from errands_orchestrator.transcripts import Transcripts
@@ -27,12 +28,16 @@ log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def orchestrator(settings: Settings, *, only: str | None = None, logs: bool = True) -> AsyncGenerator[Ownership]:
+async def orchestrator(
+    settings: Settings, *, only: str | None = None, logs: bool = True, make_model: MakeModel | None = None
+) -> AsyncGenerator[Ownership]:
     """Run an orchestrator inside the block. `only`: for that one session; `logs`: print events as log lines.
 
-    A part that dies ends the block with its error: a process that runs half of itself helps nobody.
+    `make_model` stands in for the models that agents name. What the block raises comes out as it is. A part that dies
+    ends the block with its error, in an ExceptionGroup: a process that runs half of itself helps nobody.
     """
-    async with _parts(settings) as (parts, dispatcher), _connection(settings, LOOK_SECONDS) as listening:
+    models = make_model or choosing(settings)
+    async with _parts(settings, models) as (parts, dispatcher), _connection(settings, LOOK_SECONDS) as listening:
         ownership = Ownership(parts, listening, only=only)
         sweeper = Sweeper(parts.store, dispatcher, parts.nudge, settings.lost_after_seconds)
         work: dict[str, Awaitable[None]] = {
@@ -41,14 +46,20 @@ async def orchestrator(settings: Settings, *, only: str | None = None, logs: boo
         }  # fmt: skip
         if logs:
             work["logs"] = _log(settings)
+        failed: Exception | None = None
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_part(part), name=name) for name, part in work.items()]
+            grace = 0.0
             try:
                 yield ownership
-                await ownership.close()
+                grace = CLOSE_SECONDS
+            except Exception as raised:
+                failed = raised
             finally:
-                for task in tasks:
-                    task.cancel()
+                await ownership.close(grace)
+                await end_all(tasks)
+        if failed is not None:
+            raise failed
 
 
 async def _part(work: Awaitable[None]) -> None:
@@ -65,10 +76,10 @@ async def _connection(settings: Settings, block_seconds: float) -> AsyncGenerato
 
 
 @asynccontextmanager
-async def _parts(settings: Settings) -> AsyncGenerator[tuple[Parts, Dispatcher]]:
+async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tuple[Parts, Dispatcher]]:
     connection = store.aio(settings)
     dispatcher = Dispatcher(store.broker_url(settings))
-    library = Library(connection, choosing(settings))
+    library = Library(connection, make_model)
     parts = Parts(
         store=connection,
         library=library,

@@ -70,6 +70,11 @@ async def entries_of(store: reads.Store, sid: str, since: int = 0) -> tuple[Entr
     return tuple(load_entry(text) for text in texts)
 
 
+async def length_of(store: reads.Store, sid: str) -> int:
+    """The number of entries in the log."""
+    return await reads.count(store, keys.log(sid))
+
+
 async def exists(store: reads.Store, sid: str) -> bool:
     """Whether there is such a session."""
     return bool(await store.exists(keys.session(sid)))

@@ -12,6 +12,7 @@ import structlog
 
 from errands_config import keys
 from errands_config.scripts import calls as call_scripts
+from errands_config.scripts import sessions as session_scripts
 from errands_config.scripts import workers as worker_scripts
 from errands_config.scripts.calls import Republish
 from errands_config.scripts.script import arun
@@ -45,7 +46,7 @@ class LostWorkers:
         self._store = ""
 
     def start_again(self) -> None:
-        """Forget every watch: the store was away, is another process, or its clock went back."""
+        """Forget every watch: the store was away, or is another process."""
         self._watched.clear()
 
     def look(self, beats: dict[str, float], run_id: str, now: float) -> list[str]:
@@ -105,22 +106,22 @@ class Sweeper:
     # ---- overdue calls
 
     async def _end_overdue(self) -> None:
-        now = await reads.now_ms(self._store)
-        overdue = await reads.upto(self._store, keys.WATCH, now, AT_ONCE)
-        if not overdue:
+        overdue = await arun(self._store, session_scripts.peek(AT_ONCE, keys.WATCH))
+        if not overdue.members:
             return
         offered = {live.offer.name for live in await live_offers(self._store)}
-        for cid in overdue:
-            await self._end_one(cid, offered)
+        asked = [cid for cid in overdue.members if await self._end_one(cid, offered)]
+        if asked:
+            await self._nudge(asked)
 
-    async def _end_one(self, cid: str, offered: set[str]) -> None:
+    async def _end_one(self, cid: str, offered: set[str]) -> bool:
+        """True: the call runs, and its worker is asked to end it."""
         place = await place_of(self._store, cid)
         if place is None:
             await self._store.zrem(keys.WATCH, cid)
-            return
+            return False
         answer = await arun(self._store, call_scripts.overdue(place, offered=place.tool in offered))
-        if answer.outcome == "asked":
-            await self._nudge(cid)
+        return answer.outcome == "asked"
 
     # ---- lost messages
 

@@ -16,8 +16,14 @@ KEPT_BYTES = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Kept:
+    prompt: str
     transcript: Transcript
-    entries: int
+    entries: int = 0
+
+    def extend(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self.transcript.append(entry)
+            self.entries += 1
 
 
 class Transcripts:
@@ -27,34 +33,39 @@ class Transcripts:
         self._store = store
         self._limit = limit
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._size = 0
 
     async def upto(self, sid: str, entries: int, system_prompt: str) -> Transcript:
-        """The transcript of a session whose log has that many entries."""
-        kept = self._kept.get(sid)
-        if kept is None or kept.entries > entries:
-            kept = self._kept[sid] = _Kept(Transcript(system_prompt), 0)
+        """The transcript of a session whose log has that many entries. Raises TranscriptBroken."""
+        kept = self._taken(sid)
+        if kept is None or kept.entries > entries or kept.prompt != system_prompt:
+            kept = _Kept(system_prompt, Transcript(system_prompt))
         if kept.entries < entries:
             missing = await sessions.entries_of(self._store, sid, kept.entries)
-            self._extend(kept, missing[: entries - kept.entries])
-        self._kept.move_to_end(sid)
-        self._bound()
+            kept.extend(missing[: entries - kept.entries])
+        self._keep(sid, kept)
         return kept.transcript
 
     def committed(self, sid: str, before: int, entries: Sequence[Entry]) -> None:
         """Add what was committed after `before` entries, if this transcript is kept and had reached them."""
-        kept = self._kept.get(sid)
+        kept = self._taken(sid)
         if kept is not None and kept.entries == before:
-            self._extend(kept, entries)
+            kept.extend(entries)
+            self._keep(sid, kept)
 
     def forget(self, sid: str) -> None:
         """Drop a transcript."""
-        self._kept.pop(sid, None)
+        self._taken(sid)
 
-    def _extend(self, kept: _Kept, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            kept.transcript.append(entry)
-            kept.entries += 1
+    def _taken(self, sid: str) -> _Kept | None:
+        kept = self._kept.pop(sid, None)
+        if kept is not None:
+            self._size -= kept.transcript.size
+        return kept
 
-    def _bound(self) -> None:
-        while len(self._kept) > 1 and sum(kept.transcript.size for kept in self._kept.values()) > self._limit:
-            self._kept.popitem(last=False)
+    def _keep(self, sid: str, kept: _Kept) -> None:
+        """Keep this one as the newest, and drop the oldest where there is too much; the newest one always stays."""
+        self._kept[sid] = kept
+        self._size += kept.transcript.size
+        while len(self._kept) > 1 and self._size > self._limit:
+            self._taken(next(iter(self._kept)))

@@ -9,7 +9,7 @@ if head[1] ~= A.token then
   local score = tonumber(redis.call('ZSCORE', K.due, A.sid) or '')
   if head[1] ~= '' and A.patient == '1' then return {'owned'} end
   if head[1] ~= '' and score and score > now and score <= now + tonumber(head[2]) then return {'owned'} end
-  if A.named ~= '1' and (not score or score > now) then return {'early'} end
+  if A.named ~= '1' and (not score or still_to_come(score)) then return {'early'} end
   redis.call('HSET', K.session, 'token', A.token, 'channel', A.channel, 'lease', A.lease, 'status', 'running', 'updated', now)
 end
 redis.call('ZADD', K.due, now + tonumber(A.lease), A.sid)

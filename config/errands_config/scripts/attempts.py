@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, Literal
 
 import orjson
@@ -34,14 +35,14 @@ ENDING = (
 
 _CLAIM = Script(
     "claim",
-    keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "events", "all_events"),
+    keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "progress", "events", "all_events"),
     args=("cid", "attempt", "token", "worker", "pid", "published", "slack_ms"),
     shared=("events", "record"),
 )
 _PROGRESS = Script(
     "progress",
     keys=("call", "progress", "events", "all_events"),
-    args=("cid", "token", "payload"),
+    args=("cid", "token", "mark", "payload"),
     shared=("events", "record"),
 )
 _NOTIFY = Script(
@@ -80,7 +81,7 @@ def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claime
     named = {
         "call": keys.call(cid), "queued": keys.queued(message.queue), "marks": keys.queue_marks(message.queue),
         "workers": keys.WORKERS, "worker_calls": keys.worker_calls(holder.worker), "watch": keys.WATCH,
-        "events": keys.events(sid), "all_events": keys.EVENTS,
+        "progress": keys.progress(cid), "events": keys.events(sid), "all_events": keys.EVENTS,
     }  # fmt: skip
     args: dict[str, Scalar] = {
         "cid": cid, "attempt": message.attempt, "token": token, "worker": holder.worker, "pid": holder.pid,
@@ -104,12 +105,13 @@ Written = Literal["ok", "kept", "lost"]
 
 
 def progress(call: Claimed, payload: str) -> Invocation[Written]:
-    """Keep one progress entry (JSON text). `lost`: the attempt holds the call no more."""
+    """Keep one progress entry (JSON text), once however often this is run. `lost`: the attempt holds it no more."""
     named = {
         "call": keys.call(call.call), "progress": keys.progress(call.call), "events": keys.events(call.session),
         "all_events": keys.EVENTS,
     }  # fmt: skip
-    return _PROGRESS.use(named, {"cid": call.call, "token": call.token, "payload": payload}, lambda answer: answer)
+    args: dict[str, Scalar] = {"cid": call.call, "token": call.token, "mark": token_hex(8), "payload": payload}
+    return _PROGRESS.use(named, args, lambda answer: answer)
 
 
 def notify(call: Claimed, number: int, payload: str, text: str) -> Invocation[Written]:

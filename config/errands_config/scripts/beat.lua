@@ -2,5 +2,6 @@
 if redis.call('ZSCORE', K.settled, A.worker) then return {'settled', now} end
 redis.call('ZADD', K.workers, now, A.worker)
 redis.call('HSET', K.worker, 'beat', now, unpack(cjson.decode(A.facts)))
-redis.call('EXPIRE', K.catalogue, A.catalogue_seconds)
-return {'ok', now, redis.call('HGETALL', K.worker_calls), redis.call('HGETALL', K.wishes)}
+redis.call('EXPIRE', K.worker, A.worker_seconds)
+local offers = redis.call('EXPIRE', K.catalogue, A.catalogue_seconds)
+return {'ok', now, redis.call('HGETALL', K.worker_calls), redis.call('HGETALL', K.wishes), offers}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, Literal
 
 from errands_config import keys
-from errands_config.scripts.attempts import ENDING, MAIL_INLINE_BYTES, ending_keys
+from errands_config.scripts.attempts import DEADLINE_SLACK_MS, ENDING, MAIL_INLINE_BYTES, ending_keys
 from errands_config.scripts.script import Invocation, Scalar, Script
 from errands_config.wire import Actor
 
@@ -21,7 +22,7 @@ _CANCEL = Script(
 _OVERDUE = Script(
     "overdue",
     keys=ENDING,
-    args=("cid", "sid", "worker_seen", "queue_seen", "offered", "again_ms", "inline_bytes"),
+    args=("cid", "sid", "worker_seen", "queue_seen", "offered", "slack_ms", "again_ms", "inline_bytes"),
     shared=_ENDS,
 )
 _SETTLE_CALL = Script(
@@ -68,10 +69,13 @@ class CancelAnswer:
 
 
 def cancel(place: Place, *, by: Actor, reason: str, asker: str = "") -> Invocation[CancelAnswer]:
-    """Ask for the end of a call. `asker` is the asking call's id, so that a repeat is answered as the first time."""
+    """Ask for the end of a call. `asker` is the asking call's id, so that a repeat is answered as the first time.
+
+    Without one, only this very invocation run again is taken for a repeat.
+    """
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "worker_seen": place.worker, "queue_seen": place.queue, "by": by,
-        "reason": reason, "asker": asker, "inline_bytes": MAIL_INLINE_BYTES,
+        "reason": reason, "asker": asker or token_hex(16), "inline_bytes": MAIL_INLINE_BYTES,
     }  # fmt: skip
     return _CANCEL.use(_keys(place), args, lambda answer: CancelAnswer(*answer))
 
@@ -92,7 +96,8 @@ def overdue(place: Place, *, offered: bool, again_ms: int = 5_000) -> Invocation
     """End a call that nobody claimed in time; ask a running one to end. `offered`: a live worker has its tool."""
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "worker_seen": place.worker, "queue_seen": place.queue,
-        "offered": int(offered), "again_ms": again_ms, "inline_bytes": MAIL_INLINE_BYTES,
+        "offered": int(offered), "slack_ms": DEADLINE_SLACK_MS, "again_ms": again_ms,
+        "inline_bytes": MAIL_INLINE_BYTES,
     }  # fmt: skip
     return _OVERDUE.use(_keys(place), args, lambda answer: OverdueAnswer(*answer))
 

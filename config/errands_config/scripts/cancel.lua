@@ -4,8 +4,8 @@ local c = record(K.call)
 if not c then return {'unknown'} end
 if (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen then return {'moved'} end
 if FINAL[c.state] then
-  if A.asker ~= '' and c.wish_asker == A.asker and c.state == 'cancelled' then return {'cancelled', c.wish_before, c.state} end
-  return {'final', c.state, c.state}
+  if c.wish_asker ~= A.asker then return {'final', c.state, c.state} end
+  return {c.state == 'cancelled' and 'cancelled' or 'final', c.wish_before, c.state}
 end
 local before = c.wish_before or c.state
 if not c.wish then

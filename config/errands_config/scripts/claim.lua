@@ -13,8 +13,9 @@ if not again then
   local upto = math.min(tonumber(A.published), now)
   if upto > tonumber(redis.call('HGET', K.marks, 'claimed_upto') or '0') then redis.call('HSET', K.marks, 'claimed_upto', upto) end
   redis.call('HSET', K.worker_calls, A.cid, A.pid)
-  redis.call('ZADD', K.watch, now + limit + tonumber(A.slack_ms), A.cid)
-  event('tool_call.started', with(call_facts(A.cid, c), {'queued_ms', now - tonumber(c.queued_at)}))
+  redis.call('ZADD', K.watch, within_sleep(now + limit + tonumber(A.slack_ms)), A.cid)
+  redis.call('XADD', K.progress, 'MAXLEN', 50, '*', 'at', now, 'payload', '{"started":true}')
+  event('tool_call.started', with(call_facts(A.cid, c), {'queued_ms', since(c.queued_at)}))
   c.deadline = now + limit
 end
 return {'ok', c.session, c.conversation, c.agent or '', c.tool, c.provider_id, redis.call('HGET', K.call, 'arguments'), c.policy, c.attempt,

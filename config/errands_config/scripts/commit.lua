@@ -35,7 +35,7 @@ local function publish(p)
   if not c or c.state ~= 'waiting' then return end
   redis.call('HSET', p.key, 'state', 'queued', 'queued_at', now, 'published', '1')
   redis.call('ZADD', p.queued, p.message ~= '' and now or 0, p.id)
-  redis.call('ZADD', K.watch, now + p.queue_timeout_ms, p.id)
+  redis.call('ZADD', K.watch, within_sleep(now + p.queue_timeout_ms), p.id)
   redis.call('SADD', K.queues, p.queue)
   if p.message ~= '' then redis.call('LPUSH', p.list, p.message) end
   event('tool_call.queued', call_facts(p.id, c))

@@ -2,10 +2,8 @@
 -- Needs K.events K.all_events
 local function flat(facts)
   local out = {}
-  for i = 1, #facts do
-    if facts[i + 1] and i % 2 == 1 and facts[i + 1] ~= '' then
-      out[#out + 1] = facts[i]; out[#out + 1] = facts[i + 1]
-    end
+  for i = 1, #facts, 2 do
+    if (facts[i + 1] or '') ~= '' then out[#out + 1] = facts[i]; out[#out + 1] = facts[i + 1] end
   end
   return out
 end

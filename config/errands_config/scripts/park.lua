@@ -8,5 +8,5 @@ if #mail > 0 then
 end
 if A.moment ~= '' and tonumber(A.moment) <= now then return {'due', now} end
 redis.call('HSET', K.session, 'token', '', 'channel', '', 'status', A.status, 'updated', now)
-if A.moment ~= '' then redis.call('ZADD', K.due, A.moment, A.sid) else redis.call('ZREM', K.due, A.sid) end
+if A.moment ~= '' then redis.call('ZADD', K.due, within_sleep(A.moment), A.sid) else redis.call('ZREM', K.due, A.sid) end
 return {'parked', now}

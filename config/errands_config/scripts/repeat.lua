@@ -7,6 +7,10 @@ if not c or c.state ~= 'queued' then
 end
 local score = tonumber(redis.call('ZSCORE', K.queued, A.cid) or '0')
 local patience = tonumber(A.patience_ms)
+if score > now then  -- published before the store's clock went back
+  score = now
+  redis.call('ZADD', K.queued, now, A.cid)
+end
 local marks = redis.call('HMGET', K.marks, 'claimed_upto', 'empty_since')
 local claimed_upto, empty_since = tonumber(marks[1] or '0'), tonumber(marks[2] or '')
 if claimed_upto > now then

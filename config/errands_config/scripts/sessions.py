@@ -29,7 +29,7 @@ _COMMIT = Script(
     args=("sid", "token", "version", "commit", "cursor", "trim", "snapshot", "lease", "payload"),
     shared=("events", "record", "outcome"),
 )
-_PEEK = Script("peek", keys=("due",), args=("limit",))
+_PEEK = Script("peek", keys=("index",), args=("limit",))
 _PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "status", "moment", "lease"))
 _SEND_MAIL = Script(
     "send_mail",
@@ -95,9 +95,22 @@ class Acquired:
     now: int
 
 
-def peek(limit: int) -> Invocation[tuple[str, ...]]:
-    """Sessions that are due, most urgent first. Looking takes nothing."""
-    return _PEEK.use({"due": keys.DUE}, {"limit": limit}, tuple)
+@dataclass(frozen=True, slots=True)
+class Ripe:
+    """The members of an index whose moment has come, and milliseconds until the next one's (None: there is none)."""
+
+    members: tuple[str, ...]
+    next_in_ms: int | None
+
+
+def peek(limit: int, index: str = keys.DUE) -> Invocation[Ripe]:
+    """What is due in an index of moments, most urgent first. Looking takes nothing."""
+
+    def parse(answer: Any) -> Ripe:
+        members, next_in = answer
+        return Ripe(tuple(members), None if int(next_in) < 0 else int(next_in))
+
+    return _PEEK.use({"index": index}, {"limit": limit}, parse)
 
 
 Refused = Literal["gone", "owned", "early"]
@@ -201,7 +214,7 @@ def commit(sid: str, token: str, step: Commit, lease_ms: int) -> Invocation[Answ
 def _touched(step: Commit) -> tuple[str, ...]:
     records = (keys.call(r.id) for r in step.records)
     published = (k for p in step.publish for k in (keys.call(p.id), keys.queued(p.queue), p.queue))
-    return (*records, *published)
+    return tuple(dict.fromkeys((*records, *published)))
 
 
 def _payload(step: Commit) -> str:

@@ -1,10 +1,11 @@
 -- Ends a call whose process is gone: as it was asked to end, else as orphaned.
 local c = record(K.call)
-redis.call('HDEL', K.wishes, A.cid)
-if not c or c.state ~= 'running' or c.worker ~= A.worker or (A.pid ~= '' and c.pid ~= A.pid) then
-  if redis.call('HGET', K.worker_calls, A.cid) == A.pid or A.pid == '' then redis.call('HDEL', K.worker_calls, A.cid) end
+if not c or c.state ~= 'running' or c.worker ~= A.worker then
+  redis.call('HDEL', K.worker_calls, A.cid)
+  redis.call('HDEL', K.wishes, A.cid)
   return {'no'}
 end
+if A.pid ~= '' and c.pid ~= A.pid then return {'no'} end
 local o = {state = 'orphaned', reason = A.reason}
 if c.wish == 'cancel' then
   o = {state = 'cancelled', by = c.wish_by, reason = c.wish_reason, confirmed = A.confirmed}

@@ -13,19 +13,23 @@ from errands_config.scripts.script import Invocation, Script
 _BEAT = Script(
     "beat",
     keys=("workers", "settled", "worker", "worker_calls", "wishes", "catalogue"),
-    args=("worker", "facts", "catalogue_seconds"),
+    args=("worker", "facts", "worker_seconds", "catalogue_seconds"),
 )
 _SETTLE = Script("settle", keys=("workers", "settled"), args=("worker", "beat", "keep_ms"))
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a beat brought back. `calls`: call -> process id; `wishes`: call -> `cancel` or `deadline`."""
+    """What a beat brought back. `calls`: call -> process id; `wishes`: call -> `cancel` or `deadline`.
+
+    `offers`: whether the worker's catalogue stands in the store; else it has to be written (again).
+    """
 
     state: Literal["ok", "settled"]
     now: int
     calls: dict[str, int]
     wishes: dict[str, str]
+    offers: bool = False
 
 
 def beat(worker: str, facts: dict[str, str]) -> Invocation[Beat]:
@@ -35,13 +39,16 @@ def beat(worker: str, facts: dict[str, str]) -> Invocation[Beat]:
         "worker_calls": keys.worker_calls(worker), "wishes": keys.wishes(worker), "catalogue": keys.catalogue(worker),
     }  # fmt: skip
     flat = [part for pair in facts.items() for part in pair]
-    args = {"worker": worker, "facts": orjson.dumps(flat).decode(), "catalogue_seconds": keys.CATALOGUE_SECONDS}
+    args = {
+        "worker": worker, "facts": orjson.dumps(flat).decode(), "worker_seconds": keys.SETTLED_MS // 1000,
+        "catalogue_seconds": keys.CATALOGUE_SECONDS,
+    }  # fmt: skip
 
     def parse(answer: Any) -> Beat:
         if answer[0] == "settled":
             return Beat("settled", int(answer[1]), {}, {})
-        _, now, calls, wishes = answer
-        return Beat("ok", int(now), {c: int(p) for c, p in _pairs(calls).items()}, _pairs(wishes))
+        _, now, calls, wishes, offers = answer
+        return Beat("ok", int(now), {c: int(p) for c, p in _pairs(calls).items()}, _pairs(wishes), offers == 1)
 
     return _BEAT.use(named, args, parse)
 

@@ -10,6 +10,7 @@ import orjson
 from errands_config.wire import CallState
 from errands_orchestrator import reads
 from errands_orchestrator.arrivals import Answered
+from errands_orchestrator.brief import Brief
 from errands_orchestrator.calls import Nudge
 from errands_orchestrator.session import CapabilityCall, Session
 
@@ -21,12 +22,11 @@ class Desk:
     """One question of the model about its own calls: who asks, what it knows, the store, the store's time in ms."""
 
     store: reads.Store
+    brief: Brief
     session: Session
     call: CapabilityCall
     now: int
     nudge: Nudge
-    max_bytes: int
-    """Most of one result that the model gets."""
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -36,6 +36,16 @@ class Desk:
     def named(self) -> str:
         """The id that it asks about."""
         return str(self.arguments["tool_call_id"])
+
+    @property
+    def max_bytes(self) -> int:
+        """Most of one result that the model gets."""
+        return self.brief.agent.delivery.max_result_bytes
+
+    def can_stop(self, tool: str) -> bool:
+        """Whether a running call of this tool may be cancelled, as its worker said when the session was started."""
+        offer = self.brief.tools.by_name.get(tool)
+        return offer is None or offer.cancellable
 
     def says(self, answer: object, **more: object) -> Answered:
         """An answer as compact JSON."""

@@ -1,0 +1,238 @@
+"""Each script twice: the client library repeats a command whose answer it lost, with the same arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import resources
+from typing import Any
+
+import pytest
+import redis
+from tests.integration.script_scenes import (
+    DONE,
+    HOLDER,
+    QUEUE,
+    DeclaredOnly,
+    Scene,
+    cancelling,
+    everything,
+    new_record,
+    publication,
+)
+
+from errands_config import keys
+from errands_config.scripts import attempts, calls, sessions, workers
+from errands_config.scripts.script import Invocation
+from errands_config.settings import Settings
+from errands_config.wire import Outcome
+
+LARGE = Outcome(state=DONE.state, result="x" * 20_000)
+
+
+@pytest.fixture
+def scene(store: redis.Redis) -> Scene:
+    return Scene(store)
+
+
+@pytest.fixture
+def declared(settings: Settings, store: redis.Redis) -> Iterator[DeclaredOnly]:
+    client = DeclaredOnly(settings)
+    yield client
+    client.close()
+
+
+def create(scene: Scene) -> Invocation[Any]:
+    return scene.create()
+
+
+def acquire(scene: Scene) -> Invocation[Any]:
+    scene.run(scene.create())
+    return scene.acquire()
+
+
+def renew(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return sessions.renew([("s1", "t1"), ("s2", "t2")], 1000)
+
+
+def commit(scene: Scene) -> Invocation[Any]:
+    got = scene.owned()
+    born_final = new_record("c3", "p3", state="failed", error="unknown tool: x", error_kind="unknown tool")
+    return scene.commit(
+        cursor=got.mail[-1].seq,
+        log=('{"kind":"user"}',),
+        records=(new_record("c1"), new_record("c2", "p2"), born_final),
+        publish=(publication("c1"),),
+        events=(("turn.completed", ("turn", "1")),),
+    )
+
+
+def park(scene: Scene) -> Invocation[Any]:
+    got = scene.owned()
+    scene.committed(cursor=got.mail[-1].seq)
+    return sessions.park("s1", "t1", "waiting_calls", None, 1000)
+
+
+def park_with_mail(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return sessions.park("s1", "t1", "idle", None, 1000)
+
+
+def send_mail(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return sessions.send_mail("s1", "m1", "userMessage", "hi")
+
+
+def claim(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    message = scene.queued()
+    scene.run(workers.beat("w1", {}))
+    return attempts.claim(message, "a1", HOLDER)
+
+
+def beat(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.run(cancelling(place_of_running(scene)))
+    return workers.beat("w1", {"host": "h", "slots": "2"})
+
+
+def place_of_running(scene: Scene, **more: Any) -> calls.Place:
+    scene.running(**more)
+    return scene.place()
+
+
+def progress(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return attempts.progress(scene.running(), '{"done":1}')
+
+
+def notify(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return attempts.notify(scene.running(), 1, '{"level":"notify","message":"look"}', "look")
+
+
+def finish(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return attempts.finish(scene.running(), HOLDER, QUEUE, DONE)
+
+
+def finish_large(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return attempts.finish(scene.running(), HOLDER, QUEUE, LARGE)
+
+
+def cancel_queued(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.queued()
+    return cancelling(scene.place())
+
+
+def cancel_running(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return cancelling(place_of_running(scene))
+
+
+def settle(scene: Scene) -> Invocation[Any]:
+    scene.run(workers.beat("w1", {}))
+    return workers.settle("w1")
+
+
+def settle_call(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return calls.settle_call(place_of_running(scene), "w1", reason="lost")
+
+
+def overdue_queued(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.queued()
+    scene.long_ago()
+    return calls.overdue(scene.place(), offered=True)
+
+
+def overdue_running(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    place = place_of_running(scene)
+    scene.long_ago()
+    return calls.overdue(place, offered=True)
+
+
+def repeat(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.queued()
+    scene.store.zadd(keys.queued(QUEUE), {"c1": 0})
+    return calls.repeat("c1", QUEUE)
+
+
+def peek(scene: Scene) -> Invocation[Any]:
+    scene.run(scene.create())
+    return sessions.peek(10)
+
+
+SCRIPTS: list[Callable[[Scene], Invocation[Any]]] = [
+    create, acquire, renew, commit, park, park_with_mail, send_mail, claim, beat, progress, notify, finish,
+    finish_large, cancel_queued, cancel_running, settle, settle_call, overdue_queued, overdue_running, repeat, peek,
+]  # fmt: skip
+SCRIPT_FILES = resources.files("errands_config.scripts")
+SHARED = {"clock", "ending", "events", "outcome", "record", "wake"}
+"""Parts of scripts, no scripts of their own."""
+SECOND_ANSWERS: dict[Callable[[Scene], Invocation[Any]], Any] = {
+    create: "exists",
+    overdue_queued: calls.OverdueAnswer("early"),
+    overdue_running: calls.OverdueAnswer("early"),
+    settle_call: "",
+    repeat: None,
+}
+"""What the second of two equal runs answers, where that is something else: whoever asks reads it as "nothing to do"."""
+
+
+def timeless(answer: Any) -> Any:
+    """An answer without the store's time."""
+    match answer:
+        case sessions.Acquired() | workers.Beat():
+            return (*[getattr(answer, name) for name in answer.__slots__ if name != "now"],)
+        case sessions.Answered():
+            return "parked" if answer.outcome == "stale" else answer.outcome
+        case sessions.Receipt():
+            return answer.seq
+        case _ if hasattr(answer, "deadline_ms"):
+            return answer.model_copy(update={"deadline_ms": 0})
+        case _:
+            return answer
+
+
+@pytest.mark.parametrize("make", SCRIPTS, ids=lambda make: make.__name__)
+def test_a_script_that_runs_twice_does_what_it_does_once(
+    make: Callable[[Scene], Invocation[Any]], scene: Scene
+) -> None:
+    invocation = make(scene)
+    before = everything(scene.store)
+
+    first = timeless(scene.run(invocation))
+    once = everything(scene.store)
+    second = timeless(scene.run(invocation))
+
+    assert everything(scene.store) == once
+    assert (once != before) or make in (renew, beat, park_with_mail, peek)
+    assert second == SECOND_ANSWERS.get(make, first)
+
+
+@pytest.mark.parametrize("make", SCRIPTS, ids=lambda make: make.__name__)
+def test_a_script_touches_the_keys_that_it_declares_and_no_others(
+    make: Callable[[Scene], Invocation[Any]], scene: Scene, declared: DeclaredOnly
+) -> None:
+    invocation = make(scene)
+
+    declared.run(invocation)  # a key that it did not declare would be NOPERM
+    declared.run(invocation)
+
+    assert len(set(invocation.keys)) == len(invocation.keys)
+
+
+def test_every_script_is_among_those_that_are_run_twice(scene: Scene) -> None:
+    names: set[str] = set()
+    for make in SCRIPTS:
+        scene.store.flushall()
+        names.add(make(Scene(scene.store)).script.name)
+
+    written = {file.name.removesuffix(".lua") for file in SCRIPT_FILES.iterdir() if file.name.endswith(".lua")}
+    assert names == written - SHARED
