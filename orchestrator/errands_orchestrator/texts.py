@@ -43,19 +43,18 @@ _NOTICE_WORDS = {CallState.ORPHANED: "failed", CallState.TIMED_OUT: "timed out"}
 _PLACEHOLDER_WORDS = {CallState.WAITING: "pending", CallState.QUEUED: "pending", CallState.DEFERRED: "deferred"}
 
 _NOT_FINISHED = "This tool call has not finished yet. Its result will be delivered in a later message."
-_INSPECT = f"{GET_STATUS} with this tool_call_id to inspect it"
-_STOP = f"{CANCEL} to stop it"
+_USES = {GET_STATUS: "to inspect it", CANCEL: "to stop it"}
 
 
 def invalid_arguments(why: str) -> Outcome:
     """The end of a call whose arguments cannot be used."""
-    return Outcome(state=CallState.FAILED, error=f"{_INVALID}{why}")
+    return Outcome(state=CallState.FAILED, error=f"{_INVALID}{why}", error_kind="invalid arguments")
 
 
 def unknown_tool(name: str) -> Outcome:
     """The end of a call of something that was not offered; `name` is shown in short."""
     shown = clean(name).text.replace("\n", " ")
-    return Outcome(state=CallState.FAILED, error=f"{_UNKNOWN}{shown[:100]}")
+    return Outcome(state=CallState.FAILED, error=f"{_UNKNOWN}{shown[:100]}", error_kind="unknown tool")
 
 
 def seconds(value: float) -> str:
@@ -97,14 +96,20 @@ def notice_word(state: CallState) -> str:
 
 def placeholder(provider_id: str, state: CallState, detached: str, capabilities: Collection[str]) -> str:
     """The tool message of a call that has not ended, as compact JSON. It names only capabilities that were offered."""
-    uses = [use for name, use in ((GET_STATUS, _INSPECT), (CANCEL, _STOP)) if name in capabilities]
+    offered = [name for name in _USES if name in capabilities]
     content = {
         # a state that is final by now has its notice on the way; at this point in the history the call still ran
         "status": _PLACEHOLDER_WORDS.get(state, "running"),
-        "message": f"{_NOT_FINISHED} Use {', or '.join(uses)}." if uses else _NOT_FINISHED,
+        "message": f"{_NOT_FINISHED} {_how_to_use(offered)}".strip(),
         "tool_call_id": provider_id,
     }
     return orjson.dumps(content | ({"detached": detached} if detached else {})).decode()
+
+
+def _how_to_use(offered: list[str]) -> str:
+    uses = [f"{name} with this tool_call_id {_USES[name]}" for name in offered[:1]]
+    uses += [f"{name} {_USES[name]}" for name in offered[1:]]
+    return f"Use {', or '.join(uses)}." if uses else ""
 
 
 def interrupted_answer(woken_by: str) -> str:

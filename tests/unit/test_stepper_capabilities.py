@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from tests.unit.stepper_driver import (
     ALL_DONE,
@@ -225,21 +223,3 @@ def test_a_capability_that_was_not_offered_is_an_unknown_tool() -> None:
     driver.begin_run()
     driver.reply(call(CANCEL, "q", ABOUT_C1))
     assert driver.tool_messages[0].text == "unknown tool: cancel-tool-call"
-
-
-def test_a_placeholder_names_only_the_capabilities_that_were_offered() -> None:
-    for capabilities, sentence in (
-        (
-            [STATUS, CANCEL],
-            " Use get-tool-call-status with this tool_call_id to inspect it, or cancel-tool-call to stop it.",
-        ),
-        ([STATUS], " Use get-tool-call-status with this tool_call_id to inspect it."),
-        ([CANCEL], " Use cancel-tool-call to stop it."),
-        ([], ""),
-    ):
-        driver = Driver(make_brief(capabilities=capabilities))
-        driver.begin_run()
-        driver.reply(call("never", "p1"))
-        driver.bring()
-        known = "This tool call has not finished yet. Its result will be delivered in a later message."
-        assert json.loads(driver.tool_messages[0].text)["message"] == known + sentence

@@ -1,0 +1,147 @@
+"""Any interleaving of mail, ends, answers, failures, timers and takeovers keeps what the stepper promises.
+
+Played twice: by Hypothesis, which finds small counterexamples, and at random, which goes deep and never changes.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from tests.unit.stepper_driver import ALL_DONE, ANY_PROGRESS, CANCEL, RUNNING, STATUS, make_brief, yield_on_timeout
+from tests.unit.stepper_play import (
+    ARGUMENTS,
+    CRASHES,
+    FAULTS,
+    FINAL,
+    FINISHES,
+    HAPPENINGS,
+    IDS,
+    NAMES,
+    PAUSES,
+    QUESTIONS,
+    Play,
+)
+from tests.unit.stepper_world import Crash
+
+from errands_config.wire import CallState
+from errands_orchestrator.brief import Brief
+from errands_orchestrator.models.model import Finish, ModelCall, Reply
+from errands_orchestrator.turn import RECORDS_A_STEP
+
+BRIEFS: list[Brief] = [
+    make_brief(strategy, mode=mode, slots=slots, capabilities=capabilities)
+    for strategy in (ALL_DONE, ANY_PROGRESS, yield_on_timeout(3000))
+    for mode in ("asynchronous", "synchronous")
+    for slots in (1, 3)
+    for capabilities in ([STATUS, RUNNING, CANCEL], [])
+    if mode == "asynchronous" or slots == 1
+]
+
+DEATHS: st.SearchStrategy[list[Crash]] = st.lists(st.sampled_from(CRASHES), max_size=3)
+CALLS = st.builds(ModelCall, st.sampled_from(IDS), st.sampled_from(NAMES), st.sampled_from(ARGUMENTS))
+PICK = st.integers(0, 7)
+is_asking = precondition(lambda machine: machine.play.owner.asking)
+
+
+class AnyInterleaving(RuleBasedStateMachine):
+    """One session, its workers, and owners that come and go."""
+
+    @initialize(brief=st.sampled_from(BRIEFS))
+    def begin(self, brief: Brief) -> None:
+        self.play = Play(brief)
+
+    @rule(
+        what=st.sampled_from(HAPPENINGS),
+        pick=PICK,
+        state=st.sampled_from(FINAL),
+        milliseconds=st.sampled_from(PAUSES),
+        crashes=st.none() | DEATHS,
+    )
+    def something_happens(
+        self, what: str, pick: int, state: CallState, milliseconds: int, crashes: list[Crash] | None
+    ) -> None:
+        self.play.happens(what, pick, state, milliseconds)
+        if crashes is not None:
+            self.play.goes_on(crashes)
+
+    @is_asking
+    @rule(calls=st.lists(CALLS, min_size=1, max_size=3), finish=st.sampled_from(FINISHES), crashes=DEATHS)
+    def the_model_calls(self, calls: list[ModelCall], finish: Finish, crashes: list[Crash]) -> None:
+        self.play.reply(Reply("", tuple(calls), finish), crashes)
+
+    @is_asking
+    @rule(pick=PICK, name=st.sampled_from(QUESTIONS), wait=st.booleans(), others=st.lists(CALLS, max_size=1))
+    def the_model_asks_about_a_call(self, pick: int, name: str, wait: bool, others: list[ModelCall]) -> None:
+        self.play.reply(Reply("", (self.play.question(pick, name, wait=wait), *others), "tool_calls"))
+
+    @is_asking
+    @rule(text=st.sampled_from(["", "done"]), last=st.booleans(), crashes=DEATHS)
+    def the_model_ends_its_turn(self, text: str, last: bool, crashes: list[Crash]) -> None:
+        self.play.reply(Reply(text), crashes, last=last)
+
+    @is_asking
+    @rule(fault=st.sampled_from(FAULTS), crashes=DEATHS)
+    def the_request_fails(self, fault: str, crashes: list[Crash]) -> None:
+        self.play.fail(fault, crashes)
+
+    def teardown(self) -> None:
+        """Everything ends."""
+        if hasattr(self, "play"):
+            self.play.finish()
+
+
+AnyInterleaving.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestAnyInterleaving = AnyInterleaving.TestCase
+
+
+# ---- at random -------------------------------------------------------------------------------------------------
+
+
+def random_call(chance: Random) -> ModelCall:
+    return ModelCall(chance.choice(IDS), chance.choice(NAMES), chance.choice(ARGUMENTS))
+
+
+def random_reply(play: Play, chance: Random) -> Reply:
+    calls = [random_call(chance) for _ in range(chance.choice([0, 0, 1, 2, 3]))]
+    if chance.random() < 0.3:
+        calls.append(play.question(chance.randrange(8), chance.choice(QUESTIONS), wait=chance.random() < 0.5))
+    return Reply(chance.choice(["", "well"]), tuple(calls), chance.choice(FINISHES))
+
+
+def random_move(play: Play, chance: Random) -> None:
+    crashes = chance.choices(CRASHES, k=3) if chance.random() < 0.3 else []
+    if play.owner.asking and chance.random() < 0.6:
+        if chance.random() < 0.15:
+            play.fail(chance.choice(FAULTS), crashes)
+        else:
+            play.reply(random_reply(play, chance), crashes, last=chance.random() < 0.3)
+        return
+    play.happens(chance.choice(HAPPENINGS), chance.randrange(8), chance.choice(FINAL), chance.choice(PAUSES))
+    if chance.random() < 0.8:
+        play.goes_on(crashes)
+
+
+@pytest.mark.parametrize("brief", BRIEFS, ids=range(len(BRIEFS)))
+def test_a_hundred_moves_at_random(brief: Brief) -> None:
+    for seed in range(30):
+        chance = Random(seed)
+        play = Play(brief)
+        for _ in range(100):
+            random_move(play, chance)
+        play.finish()
+
+
+@pytest.mark.parametrize("tool", ["wait", "work", "never"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_turn_of_more_calls_than_a_commit_takes(tool: str, seed: int) -> None:
+    chance = Random(seed)
+    play = Play(make_brief(chance.choice([ALL_DONE, ANY_PROGRESS]), slots=chance.choice([2, 200])))
+    calls = (*(ModelCall("a", tool, "{}") for _ in range(RECORDS_A_STEP + 5)), play.question(0, STATUS, wait=True))
+    play.reply(Reply("", calls, "tool_calls"), chance.choices(CRASHES, k=3))
+    for _ in range(20):
+        random_move(play, chance)
+    play.finish()
