@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import redis
+from redis.exceptions import ConnectionError, OutOfMemoryError, ReadOnlyError, TimeoutError  # noqa: A004
 
 T = TypeVar("T")
 
+_PASSING = (ConnectionError, TimeoutError, ReadOnlyError, OutOfMemoryError)
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 
@@ -23,6 +24,6 @@ def until_answered(send: Callable[[], T]) -> T:
     while True:
         try:
             return send()
-        except (redis.ConnectionError, redis.TimeoutError, redis.exceptions.ReadOnlyError, redis.OutOfMemoryError):
+        except _PASSING:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

@@ -8,6 +8,8 @@ from errands_config.wire import Frozen
 
 PLAN_VARIABLE = "ERRANDS_WORKER_PLAN"
 INCARNATION_VARIABLE = "ERRANDS_INCARNATION"
+EXIT_CONFIG = 3
+"""Exit code of a worker whose plan cannot be served; starting it again would not help."""
 
 
 class WorkerPlan(Frozen):
@@ -23,5 +25,7 @@ class WorkerPlan(Frozen):
     """Empty: `default` and every queue that one of the tools names."""
     slots: int = 4
     """Calls at a time: pool processes."""
+    launcher: int | None = None
+    """Process id of the launcher, with which the Celery process dies."""
     board: int | None = None
     """Descriptor of the file that launcher and pool processes share; see `board.py`."""

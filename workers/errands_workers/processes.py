@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 KILL_SECONDS = 5.0
 """Longest wait for killed processes to be gone; one that the kernel holds in a system call may take longer."""
@@ -25,8 +28,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_SECONDS = 0.002
 
-# PyDLL keeps the interpreter's lock during the call, which makes it safe between fork and exec
-_libc = ctypes.PyDLL(None) if _ON_LINUX else None
+_libc = ctypes.CDLL(None) if _ON_LINUX else None
 
 
 def adopt_orphans() -> None:
@@ -43,18 +45,18 @@ def die_with_parent(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def fresh_tool_process() -> Callable[[], None]:
-    """What the child of a fork does before it becomes a tool: death signal, and no signal blocked.
+@cache
+def dying_with_parent() -> tuple[str, ...]:
+    """Words before a command that have it killed when the thread that starts it ends; none if the system has no such.
 
-    It calls nothing that could wait for a lock which another thread held when the process forked.
+    A program does it, and not a function between fork and exec: that would make a copy of this whole process first,
+    which takes several milliseconds, and may meet a lock that another thread held.
     """
-    parent = os.getpid()
-
-    def prepare() -> None:
-        die_with_parent(parent)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-    return prepare
+    program = shutil.which("setpriv")
+    words = (program or "", "--pdeathsig", "KILL", "--")
+    if not program or subprocess.run([*words, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return ()
+    return words
 
 
 def children(pid: int) -> list[int]:
@@ -110,18 +112,20 @@ def send_to_group(pid: int, number: signal.Signals) -> None:
         os.killpg(pid, number)
 
 
-def kill_below(pid: int, *, sparing: Collection[int] = (), unreaped: Collection[int] = ()) -> bool:
-    """Kill everything below a process until none is left; False if some is left after KILL_SECONDS.
+def kill_below(
+    pid: int, *, sparing: Collection[int] = (), unreaped: Collection[int] = (), seconds: float = KILL_SECONDS
+) -> bool:
+    """Kill everything below a process until none is left; False if some is left after so many seconds.
 
     `sparing`: children that live on, with all that is below them. `unreaped`: children of this process for which
     somebody else waits; they count as gone once they are dead.
     """
-    give_up = time.monotonic() + KILL_SECONDS
+    give_up = time.monotonic() + seconds
     while living := [one for one in _below_but(pid, sparing) if not _is_over(one, unreaped)]:
-        if time.monotonic() > give_up:
-            return False
         for one in living:
             send(one, signal.SIGKILL)
+        if time.monotonic() >= give_up:
+            return False
         time.sleep(_PAUSE_SECONDS)
     return True
 
@@ -159,3 +163,10 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def leave_process() -> NoReturn:
+    """End this process, and first everything below it. It is for a process in which something cannot be ended."""
+    kill_below(os.getpid())
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise SystemExit  # never reached: the signal is on its way

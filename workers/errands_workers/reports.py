@@ -1,13 +1,19 @@
-"""A call's news on their way to the store: progress thinned out, notifies one by one, all of it off the tool's thread."""
+"""A call's news on their way to the store: progress thinned out, notifies one by one, in a thread of their own.
+
+A tool's thread may be torn out of any frame by `CallStopped`, so it takes no lock here: it only puts into a queue.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Literal
 
 import redis
+import structlog
 
 from errands_config.scripts.attempts import notify, progress
 from errands_config.scripts.script import run
@@ -18,26 +24,34 @@ from errands_workers.persistence import until_answered
 
 MAX_PAYLOAD_BYTES = 8_192
 """Larger news are cut."""
-_MOST_WAITING = 64
-"""Notifies that may wait for the store; a tool that has more to say waits with them."""
+_MOST_WAITING = 1_000
+"""News that may wait to be sent; a tool that has more to say waits with them."""
+_PAUSE_SECONDS = 0.005
+
+log = structlog.get_logger()
+
+Kind = Literal["progress", "notify", "close"]
 
 
-class StoreReports:
-    """The reports of one call. Its thread starts with the first of them. Safe from any thread."""
+@dataclass(frozen=True, slots=True)
+class _News:
+    of: CallReports
+    kind: Kind
+    text: str
+
+
+class CallReports:
+    """The reports of one call. Safe from any thread; `close` is for the thread that runs the call."""
 
     def __init__(
-        self, claimed: Claimed, store: redis.Redis, *, per_second: float, on_lost: Callable[[], None]
+        self, inbox: SimpleQueue[_News], claimed: Claimed, interval: float, on_lost: Callable[[], None]
     ) -> None:
-        self._claimed = claimed
-        self._store = store
-        self._interval = 1 / per_second
-        self._on_lost = on_lost
-        self._changed = threading.Condition()
-        self._latest: str | None = None
-        self._notifies: deque[str] = deque()
-        self._next_progress = 0.0
-        self._closing = False
-        self._thread: threading.Thread | None = None
+        self.claimed = claimed
+        self.interval = interval
+        self.on_lost = on_lost
+        self.closed = threading.Event()
+        self._inbox = inbox
+        self._used = False
 
     def progress(self, payload: object) -> None:
         """Keep the newest news until it is their turn; `{"level": "notify", "message": …}` is a notify."""
@@ -45,75 +59,89 @@ class StoreReports:
             case {"level": "notify", "message": str(message)}:
                 self.notify(message)
             case _:
-                text = cap_payload(json_text(payload, constants=True))
-                with self._changed:
-                    self._latest = text
-                    self._wake()
+                self._put("progress", _cut_json(json_text(payload, constants=True)))
 
     def notify(self, text: str) -> None:
         """Queue news for the model."""
-        cut = cap(clean(text).text, MAX_PAYLOAD_BYTES)
-        with self._changed:
-            while len(self._notifies) >= _MOST_WAITING and not self._closing:
-                self._changed.wait()
-            self._notifies.append(cut)
-            self._wake()
+        self._put("notify", cap(clean(text).text, MAX_PAYLOAD_BYTES))
 
     def close(self) -> None:
-        """Send what is left: every notify, however long the store is away, and the last progress if it answers."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        if self._thread:
-            self._thread.join()
+        """Return once all is sent: every notify, however long that takes, and the last progress if it goes through."""
+        if self._used:
+            self._inbox.put(_News(self, "close", ""))
+            self.closed.wait()
 
-    def _wake(self) -> None:
-        if not self._thread and not self._closing:
-            self._thread = threading.Thread(target=self._send_all, name="reports", daemon=True)
-            self._thread.start()
-        self._changed.notify_all()
+    def _put(self, kind: Kind, text: str) -> None:
+        self._used = True
+        while self._inbox.qsize() > _MOST_WAITING:
+            time.sleep(_PAUSE_SECONDS)
+        self._inbox.put(_News(self, kind, text))
 
-    def _send_all(self) -> None:
-        number = 0
-        while news := self._next():
-            kind, text = news
-            if kind == "notify":
-                number += 1
-                self._send_notify(number, text)
-            else:
-                self._send_progress(text)
 
-    def _next(self) -> tuple[str, str] | None:
-        """The next news to send, as soon as it is their turn; None when all is said. Order is kept among notifies."""
-        with self._changed:
-            while True:
-                if self._notifies:
-                    self._changed.notify_all()
-                    return "notify", self._notifies.popleft()
-                wait = self._next_progress - time.monotonic()
-                if self._latest is not None and (wait <= 0 or self._closing):
-                    text, self._latest = self._latest, None
-                    return "progress", text
-                if self._closing:
-                    return None
-                self._changed.wait(None if self._latest is None else wait)
+class Reporter(threading.Thread):
+    """Sends the news of the calls of one process."""
 
-    def _send_notify(self, number: int, text: str) -> None:
-        payload = json_text({"level": "notify", "message": text})
-        if until_answered(lambda: run(self._store, notify(self._claimed, number, payload, text))) == "lost":
-            self._on_lost()
+    def __init__(self, store: redis.Redis) -> None:
+        super().__init__(name="reporter", daemon=True)
+        self._store = store
+        self._inbox: SimpleQueue[_News] = SimpleQueue()
+        self._latest: _News | None = None
+        self._next_progress = 0.0
+        self._notified = 0
 
-    def _send_progress(self, payload: str) -> None:
-        self._next_progress = time.monotonic() + self._interval
+    def of(self, claimed: Claimed, *, per_second: float, on_lost: Callable[[], None]) -> CallReports:
+        """The reports of one call. `on_lost` is called when the store says that this attempt holds it no more."""
+        return CallReports(self._inbox, claimed, 1 / per_second, on_lost)
+
+    def run(self) -> None:
+        """Send what comes, for ever."""
+        while True:
+            try:
+                self._take(self._inbox.get(timeout=self._pause()))
+            except Empty:
+                self._send_latest()
+            except redis.RedisError as refused:  # by the script itself: sending it again would not help
+                log.error("worker.report_refused", error=type(refused).__name__)
+
+    def _pause(self) -> float | None:
+        return max(0.0, self._next_progress - time.monotonic()) if self._latest else None
+
+    def _take(self, news: _News) -> None:
+        if news.of.closed.is_set():  # from a thread that outlives its call: nobody is to be told any more
+            return
+        match news.kind:
+            case "progress":
+                self._latest = news
+                if time.monotonic() >= self._next_progress:
+                    self._send_latest()
+            case "notify":
+                self._notified += 1
+                self._send_notify(news)
+            case "close":
+                self._send_latest()
+                self._next_progress, self._notified = 0.0, 0
+                news.of.closed.set()
+
+    def _send_notify(self, news: _News) -> None:
+        payload = json_text({"level": "notify", "message": news.text})
+        call, number = news.of.claimed, self._notified
+        if until_answered(lambda: run(self._store, notify(call, number, payload, news.text))) == "lost":
+            news.of.on_lost()
+
+    def _send_latest(self) -> None:
+        news, self._latest = self._latest, None
+        if not news:
+            return
+        self._next_progress = time.monotonic() + news.of.interval
         try:
-            answer = run(self._store, progress(self._claimed, payload))
+            answer = run(self._store, progress(news.of.claimed, news.text))
         except redis.RedisError:
             return  # dropped: the next one says more
         if answer == "lost":
-            self._on_lost()
+            news.of.on_lost()
 
 
-def cap_payload(payload: str) -> str:
+def _cut_json(payload: str) -> str:
     """JSON text that is not too large to keep; of a larger one the beginning, as a JSON string."""
     if len(payload.encode()) <= MAX_PAYLOAD_BYTES:
         return payload

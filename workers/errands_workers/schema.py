@@ -40,9 +40,7 @@ class ToolSchema:
             read = self._model.model_validate_json(arguments, strict=True)
         except ValidationError as invalid:
             raise InvalidArguments(f"invalid arguments: {_said(invalid)}") from None
-        return {
-            name: getattr(read, f"p{n}") for n, name in enumerate(self._names) if f"p{n}" in read.model_fields_set
-        }
+        return {name: getattr(read, f"p{n}") for n, name in enumerate(self._names) if f"p{n}" in read.model_fields_set}
 
 
 def schema_of(function: Callable[..., Any]) -> ToolSchema:

@@ -1,0 +1,112 @@
+"""What the launcher starts: a Celery worker with this worker's tools. It dies with its launcher."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import structlog
+from billiard.process import current_process
+from celery import Celery, signals
+
+from errands_config.errors import ConfigError, ErrandsError
+from errands_config.settings import Settings, load_settings
+from errands_workers.app import make_app, register_tool
+from errands_workers.board import Board
+from errands_workers.catalogue import Catalogue, load_catalogue
+from errands_workers.logs import log_to_stderr
+from errands_workers.plan import EXIT_CONFIG, INCARNATION_VARIABLE, PLAN_VARIABLE, WorkerPlan
+from errands_workers.pool_process import PoolProcess
+from errands_workers.processes import die_with_parent, dying_with_parent
+from errands_workers.revoke import replace_revoke
+from errands_workers.runner import run_call
+
+_REPLACE_SECONDS = 0.25
+
+log = structlog.get_logger()
+
+
+def main() -> None:
+    """Serve until told to stop. Exits with 3, and a line that says why, if the plan cannot be served."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    log_to_stderr()
+    plan = WorkerPlan.model_validate_json(os.environ[PLAN_VARIABLE])
+    if plan.launcher:
+        die_with_parent(plan.launcher)
+    try:
+        settings = load_settings()
+        catalogue = load_catalogue(plan, settings.max_stored_bytes)
+    except ErrandsError as wrong:
+        log.error("worker.config_invalid", error=str(wrong))
+        sys.exit(EXIT_CONFIG if isinstance(wrong, ConfigError) else 1)
+    for reason in catalogue.skipped:
+        log.warning("worker.tool_skipped", reason=reason)
+    serve(settings, plan, catalogue, sys.argv[1:])
+
+
+def serve(settings: Settings, plan: WorkerPlan, catalogue: Catalogue, options: list[str]) -> None:
+    """Run the Celery worker in this process. `options` are Celery's own and come last, so that they count."""
+    incarnation = os.environ[INCARNATION_VARIABLE]
+    board = Board(plan.board) if plan.board is not None else None
+    app = make_app(settings)
+    replace_revoke(settings)
+    dying_with_parent()  # looked up once, for every pool process
+    _serve_calls(app, settings, catalogue, incarnation, board)
+    signals.setup_logging.connect(_keep_ours, weak=False)
+    _when_ready(lambda consumer: _ready(consumer, board, catalogue))
+    app.worker_main(
+        [
+            "--quiet", "worker", "--hostname", f"{incarnation}@{settings.host}", "--loglevel", "WARNING",
+            "--queues", ",".join(catalogue.queues(plan.queues)), "--concurrency", str(plan.slots),
+            "--without-gossip", "--without-mingle", *options,
+        ]
+    )  # fmt: skip
+
+
+def _serve_calls(app: Celery, settings: Settings, catalogue: Catalogue, incarnation: str, board: Board | None) -> None:
+    process: list[PoolProcess] = []
+
+    def enter(**_: Any) -> None:
+        index: int = getattr(current_process(), "index", 0)
+        process.append(PoolProcess(settings, incarnation, catalogue, board=board, index=index))
+
+    signals.worker_process_init.connect(enter, weak=False)
+    for name in catalogue.tools:
+        register_tool(app, name, lambda message: run_call(process[-1], message))
+
+
+def _keep_ours(loglevel: int = logging.WARNING, **_: Any) -> None:
+    """That somebody listens to this signal keeps Celery from setting up logs of its own; only its level is taken."""
+    logging.getLogger("celery").setLevel(loglevel)
+
+
+def _when_ready(act: Callable[[Any], None]) -> None:
+    """Act when the consumer is first ready; after each lost connection it is ready again."""
+    seen: list[Any] = []
+
+    def ready(sender: Any, **_: Any) -> None:
+        if not seen:
+            seen.append(sender)
+            act(sender)
+
+    signals.worker_ready.connect(ready, weak=False)
+
+
+def _ready(consumer: Any, board: Board | None, catalogue: Catalogue) -> None:
+    """Leave the offers for the launcher, and have dead pool processes replaced soon.
+
+    Celery looks when a process ends, but that look often comes before the kernel can tell, and the next 5 s later.
+    """
+    if board:
+        board.offer(orjson.dumps({offer.name: offer.model_dump_json() for offer in catalogue.offers}))
+    if consumer.hub:
+        consumer.hub.call_repeatedly(_REPLACE_SECONDS, consumer.pool.maintain_pool)
+
+
+if __name__ == "__main__":
+    main()

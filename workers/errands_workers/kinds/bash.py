@@ -1,0 +1,123 @@
+"""Executables as tools: one process a call, in a session of its own, ended with everything that it began."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jsonschema_rs
+
+from errands_config.errors import InvalidArguments
+from errands_config.text import cap
+from errands_config.wire import CallState, Outcome
+from errands_workers.attempt import Attempt, failed
+from errands_workers.context import Reports
+from errands_workers.kinds.command_line import CommandLine, command_line
+from errands_workers.kinds.describe import Description, check_file, describe, schema_of
+from errands_workers.kinds.environment import call_environment, clean_environment
+from errands_workers.kinds.kind import Run
+from errands_workers.kinds.script_run import ScriptRun
+from errands_workers.nudges import nudges_unblocked
+from errands_workers.processes import dying_with_parent
+
+_TAIL_BYTES = 4_000
+_TOLD_BYTES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class BashTool:
+    """An executable, as it described itself when the worker started. Made by `bash_tool`."""
+
+    path: Path
+    said: Description
+    cwd: Path | None
+    max_stored_bytes: int
+    parameters: str
+    _validator: jsonschema_rs.Validator = field(repr=False)
+    reports_per_second: float = 2.0
+
+    @property
+    def description(self) -> str:
+        """In the script's own words."""
+        return self.said.description
+
+    def prepare(self, arguments: str) -> Run:
+        """Check the arguments against the script's schema and put them into a command line."""
+        return functools.partial(_run, self, command_line(self.said, _checked(arguments, self._validator)))
+
+
+def bash_tool(path: Path, cwd: Path | None, max_stored_bytes: int) -> BashTool:
+    """Ask an executable what it is; ConfigError if it cannot be a tool."""
+    said = describe(path, clean_environment(os.environ), cwd)
+    schema = schema_of(said)
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return BashTool(path, said, cwd, max_stored_bytes, text, jsonschema_rs.validator_for(schema))
+
+
+def _checked(arguments: str, validator: jsonschema_rs.Validator) -> Mapping[str, Any]:
+    try:
+        values = json.loads(arguments, parse_constant=_refuse)
+        errors = [_told(error) for error in validator.iter_errors(values)]
+    except (ValueError, RecursionError) as broken:
+        raise InvalidArguments(f"invalid arguments: not valid JSON: {broken}") from None
+    if errors:
+        raise InvalidArguments(cap(f"invalid arguments: {'; '.join(errors)}", _TOLD_BYTES))
+    return values
+
+
+def _told(error: jsonschema_rs.ValidationError) -> str:
+    place = ".".join(map(str, error.instance_path))
+    return f"{place}: {error.message}" if place else error.message
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _run(tool: BashTool, line: CommandLine, attempt: Attempt, reports: Reports) -> Outcome:
+    check_file(tool.path)
+    environment = {
+        **clean_environment(os.environ),
+        **line.variables,
+        **call_environment(attempt.claimed, attempt.holder.worker),
+    }
+    try:
+        process = _start(tool, line, environment)
+    except OSError as unable:
+        attempt.end()
+        if unable.errno == errno.E2BIG:
+            raise InvalidArguments("invalid arguments: too large for this mode") from None
+        return failed(f"{tool.path.name} cannot be started: {unable.strerror}", "cannot be started")
+    with ScriptRun(process, line.stdin, attempt, reports, tool.max_stored_bytes) as run:
+        run.follow()
+    return _outcome(tool.said, process.returncode, run)
+
+
+def _start(tool: BashTool, line: CommandLine, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    with nudges_unblocked():
+        return subprocess.Popen(
+            [*dying_with_parent(), str(tool.path), *line.words],
+            env=dict(environment),
+            cwd=tool.cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+
+def _outcome(said: Description, code: int, run: ScriptRun) -> Outcome:
+    if code == 0:
+        text = run.stdout.text().removesuffix("\n")
+        return Outcome(state=CallState.COMPLETED, result=text or said.when_empty)
+    what = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
+    tail = run.stderr.tail(_TAIL_BYTES).strip() or run.stdout.tail(_TAIL_BYTES).strip()
+    return failed(f"{what}\n{tail}" if tail else what, what)

@@ -1,0 +1,178 @@
+"""Python functions as tools: sync ones in the process's main thread, async ones on its one event loop.
+
+A function is stopped by an exception in the midst of it. For a sync one the watching thread sends the main thread a
+signal, which also wakes a sleep; its handler raises `CallStopped`, but only into frames that the tool has entered: ours
+are never torn, however the signal and the tool's end may race.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from errands_config.errors import ToolError
+from errands_config.wire import CallState, Outcome
+from errands_workers.attempt import PRESS_SECONDS, Attempt, failed
+from errands_workers.context import CallFacts, CallStopped, Reports, ToolContext
+from errands_workers.json_text import NotJsonError, json_text
+from errands_workers.kinds.kind import Run
+from errands_workers.schema import ToolSchema
+from errands_workers.tool import Tool
+
+STOP_SIGNAL = signal.SIGUSR2
+PATIENCE_SECONDS = 3 * PRESS_SECONDS
+"""A function that goes on after three requests is ended with its process."""
+_LEFTOVER_SECONDS = 0.5
+
+Work = Callable[[], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A `@tool`, ready to be run."""
+
+    tool: Tool[..., Any]
+    reports_per_second: float = 5.0
+
+    @property
+    def description(self) -> str:
+        """The docstring without its parts about parameters."""
+        return self.tool.schema.description
+
+    @property
+    def parameters(self) -> str:
+        """The schema that its type hints say."""
+        return self.tool.schema.parameters
+
+    def prepare(self, arguments: str) -> Run:
+        """Read the arguments strictly, by the type hints."""
+        return functools.partial(_run, self.tool, self.tool.schema.read(arguments))
+
+
+def _run(tool: Tool[..., Any], arguments: dict[str, Any], attempt: Attempt, reports: Reports) -> Outcome:
+    given = with_context(tool.schema, arguments, context_of(attempt, reports))
+    if tool.is_async:
+        return _run_async(functools.partial(tool.function, **given), attempt)
+    return _run_sync(functools.partial(tool.function, **given), attempt)
+
+
+def context_of(attempt: Attempt, reports: Reports) -> ToolContext:
+    """The context of a call."""
+    claimed = attempt.claimed
+    facts = CallFacts(claimed.call, claimed.session, claimed.attempt, attempt.deadline)
+    return ToolContext(facts, attempt.stopped, reports)
+
+
+def with_context(schema: ToolSchema, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    """The arguments, with the context where the function wants it."""
+    return {**arguments, schema.context: context} if schema.context else arguments
+
+
+def _run_sync(function: Callable[[], Any], attempt: Attempt) -> Outcome:
+    signal.signal(STOP_SIGNAL, functools.partial(_on_stop_signal, attempt))
+    main = threading.get_ident()
+    with attempt.stoppable(lambda: signal.pthread_kill(main, STOP_SIGNAL), PATIENCE_SECONDS):
+        outcome, error = _entered(lambda: completed(function()))
+        if error is not None:
+            outcome, worse = _entered(functools.partial(failure, error))
+            outcome = outcome or unspeakable(error, worse)
+        attempt.end()
+    assert outcome is not None
+    return outcome
+
+
+def _entered(work: Work) -> tuple[Outcome | None, BaseException | None]:
+    """Run foreign code. `CallStopped` is raised into what this calls and never into this frame, which catches all."""
+    try:
+        return work(), None
+    except BaseException as error:
+        return None, error
+
+
+def _on_stop_signal(attempt: Attempt, _number: int, frame: FrameType | None) -> None:
+    above = frame and frame.f_back
+    while above and above.f_code is not _entered.__code__:
+        above = above.f_back
+    if above and attempt.stop:
+        raise CallStopped
+
+
+def _run_async(function: Callable[[], Coroutine[Any, Any, Any]], attempt: Attempt) -> Outcome:
+    loop = _loop()
+    task = loop.create_task(_awaited(function))
+    with attempt.stoppable(lambda: _cancel(loop, task), PATIENCE_SECONDS):
+        loop.run_until_complete(asyncio.wait([task]))
+        attempt.end()
+    loop.run_until_complete(_end_leftovers())
+    return _never_begun() if task.cancelled() else task.result()
+
+
+async def _awaited(function: Callable[[], Coroutine[Any, Any, Any]]) -> Outcome:
+    try:
+        return completed(await function())
+    except BaseException as error:
+        return _told(error)
+
+
+def _never_begun() -> Outcome:
+    return failed("it was cancelled before it began", "CancelledError")
+
+
+def _told(error: BaseException) -> Outcome:
+    try:
+        return failure(error)
+    except BaseException as worse:
+        return unspeakable(error, worse)
+
+
+def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Outcome]) -> None:
+    loop.call_soon_threadsafe(task.cancel)
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """One loop for the life of the process, so that a client kept in a module serves every call."""
+    return asyncio.new_event_loop()
+
+
+async def _end_leftovers() -> None:
+    """Cancel the tasks that the call began and did not wait for: nothing of a call runs after its end."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=_LEFTOVER_SECONDS)
+
+
+def completed(value: object) -> Outcome:
+    """The result of a function: text as it is, everything else as JSON."""
+    if isinstance(value, str):
+        return Outcome(state=CallState.COMPLETED, result=str(value))
+    try:
+        return Outcome(state=CallState.COMPLETED, result=json_text(value), result_type="json")
+    except NotJsonError as unfit:
+        return failed(f"the result is {unfit}", "result not JSON")
+
+
+def failure(error: BaseException) -> Outcome:
+    """The failure that an exception is. Its text is foreign: it may run the tool's own code, and raise."""
+    kind = type(error).__name__
+    if isinstance(error, ToolError):
+        return failed(str(error), kind)
+    text = str(error)
+    if isinstance(error, BaseExceptionGroup):
+        text = "; ".join([text, *(f"{type(one).__name__}: {one}" for one in error.exceptions[:10])])
+    return failed(f"{kind}: {text}" if text else kind, kind)
+
+
+def unspeakable(error: BaseException, worse: BaseException | None) -> Outcome:
+    """The failure of an exception whose text cannot be had."""
+    kind = type(error).__name__
+    why = f"its text cannot be read: {type(worse).__name__}"
+    return failed(f"{kind} ({why})", kind)
