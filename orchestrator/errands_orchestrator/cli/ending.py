@@ -1,0 +1,57 @@
+"""What a watched run leaves for its person: the answer on stdout, how to go on on stderr, and the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from errands_orchestrator import reads, sessions
+from errands_orchestrator.cli.exit_codes import Exit
+from errands_orchestrator.cli.output import print_json, print_text, say
+from errands_orchestrator.cli.watching import Ending
+from errands_orchestrator.session import AssistantEntry
+
+_CODES: dict[str, Exit] = {
+    "completed": Exit.OK,
+    "cancelled": Exit.CANCELLED,
+    "paused": Exit.PAUSED,
+    "timeout": Exit.TIMEOUT,
+    "interrupted": Exit.INTERRUPTED,
+}
+
+
+async def answer_of(store: reads.Store, sid: str) -> str:
+    """What the model said last; empty if it has said nothing."""
+    entries = await sessions.entries_of(store, sid)
+    return next((entry.text for entry in reversed(entries) if isinstance(entry, AssistantEntry)), "")
+
+
+async def told(store: reads.Store, sid: str, ending: Ending, *, as_json: bool, agent_file: Path | None) -> Exit:
+    """Print what there is to print."""
+    answer = await answer_of(store, sid) if ending.status == "completed" else None
+    if as_json:
+        print_json({"session_id": sid, "status": ending.status, "answer": answer})
+    elif answer is not None:
+        print_text(answer)
+    if answer is None:
+        say(f"errands: {_what_happened(ending)}\n{how_to_go_on(sid, ending, agent_file)}")
+    return _CODES[ending.status]
+
+
+def _what_happened(ending: Ending) -> str:
+    match ending.status:
+        case "paused":
+            return f"the run is paused: {ending.cause}"
+        case "cancelled":
+            return "the run was cancelled by somebody else"
+        case "timeout":
+            return "the run has not ended in time and goes on where it is"
+        case _:
+            return "interrupted"
+
+
+def how_to_go_on(sid: str, ending: Ending, agent_file: Path | None) -> str:
+    """What a person can do with the session now."""
+    if ending.status == "paused" or ending.left:
+        with_file = f" --agent-file {agent_file}" if agent_file else ""
+        return f"The session is kept. Go on with: errands session resume {sid}{with_file}"
+    return f"The session is kept. Look at it with: errands session print {sid}"

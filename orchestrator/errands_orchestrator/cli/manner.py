@@ -1,0 +1,17 @@
+"""How a person wants a run to be watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from errands_orchestrator.cli.event_file import EventFile
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """The options that `run` and `session resume` share."""
+
+    timeout_seconds: float | None = None
+    """After so long we leave; None: never."""
+    log_file: EventFile | None = None
+    as_json: bool = False

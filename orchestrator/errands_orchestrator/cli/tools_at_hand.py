@@ -1,0 +1,67 @@
+"""The tools of an agent before it runs: live workers offer them, or a worker of our own is started."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from errands_config.agent import Agent
+from errands_config.errors import NotFound
+from errands_config.glob import matches
+from errands_orchestrator import reads
+from errands_orchestrator.brief import Toolset
+from errands_orchestrator.catalogue import live_offers, tools_of
+from errands_orchestrator.cli.connecting import Reached
+from errands_orchestrator.cli.output import say
+from errands_orchestrator.cli.own_worker import OwnWorker, own_worker, workers_for
+
+
+@asynccontextmanager
+async def tools_at_hand(store: reads.Store, there: Reached, agent: Agent, file: Path) -> AsyncGenerator[Toolset]:
+    """Have the agent's tools inside the block. Raises NotFound for what nobody offers, ConfigError as `own_worker`."""
+    offers = await live_offers(store)
+    if not has_toolboxes(agent) or workers_for(agent.slug, offers):
+        yield await _listed(store, agent)
+        return
+    say(f"no live worker offers the tools of agent {agent.slug}: starting one")
+    async with own_worker(store, there, OwnWorker(agent, file)):
+        yield await _listed(store, agent)
+
+
+@asynccontextmanager
+async def tools_again(
+    store: reads.Store, there: Reached, sid: str, tools: Toolset, own: OwnWorker | None
+) -> AsyncGenerator[None]:
+    """Have the tools inside the block that a session listed when it began. Raises NotFound for what nobody offers."""
+    missing = tools.by_name.keys() - {live.offer.name for live in await live_offers(store)}
+    if not missing:
+        yield
+        return
+    if own is None:
+        raise NotFound(
+            f"session {sid} uses {', '.join(sorted(missing))}, which no live worker offers: start one with "
+            "`errands worker FILE`, or name the agent file with --agent-file"
+        )
+    async with own_worker(store, there, own):
+        yield
+
+
+async def _listed(store: reads.Store, agent: Agent) -> Toolset:
+    """Its tools as they are offered now; every glob of its `tools` must name one."""
+    tools = tools_of(agent, await live_offers(store))
+    for position, glob in enumerate(agent.tools):
+        if not any(matches(glob, offer.name) for offer in tools.offers):
+            raise NotFound(
+                f"tools[{position}]: no live worker offers a tool named {glob!r}: `errands tools list` shows what is "
+                "offered, `errands worker` starts a worker"
+            )
+    for rule in agent.tool_call_policy_config.rules:
+        if rule.tool not in tools.by_name:
+            say(f"note: the policy of agent {agent.slug} has a rule for {rule.tool}, which is not among its tools")
+    return tools
+
+
+def has_toolboxes(agent: Agent) -> bool:
+    """Whether the agent file brings tools, which a worker can be started with."""
+    return bool(agent.bash_toolboxes or agent.tool_directory or agent.function_toolboxes)

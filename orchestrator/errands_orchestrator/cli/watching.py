@@ -1,0 +1,109 @@
+"""A session watched to the end of its run: its events become a display, a log file, and at last an ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from errands_orchestrator import reads, sessions
+from errands_orchestrator.calls import CallRow, progress_of
+from errands_orchestrator.cli.board import Board, after, with_call, with_rows
+from errands_orchestrator.cli.connecting import Reached
+from errands_orchestrator.cli.display import Display
+from errands_orchestrator.cli.finding import newest_calls
+from errands_orchestrator.cli.following import Point, Seen, events_after
+from errands_orchestrator.cli.progress import in_short
+from errands_orchestrator.session import AssistantEntry
+
+SHOWN_CALLS = 100
+"""Calls of one session that a board looks at."""
+LAST_CALLS_SECONDS = 5.0
+"""Longest wait for the ends of calls after their run was cancelled."""
+
+RunStatus = Literal["completed", "cancelled", "paused", "timeout", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the watching ended: with the run (`completed`, `cancelled`, `paused`), or before it."""
+
+    status: RunStatus
+    cause: str = ""
+    """Why it is paused."""
+    left: bool = False
+    """Its person left before it had ended."""
+
+
+class Watcher:
+    """Watches one session."""
+
+    def __init__(self, store: reads.Store, sid: str, prompt: str, display: Display, since: Point) -> None:
+        self._store = store
+        self._sid = sid
+        self._display = display
+        self._board = Board(prompt)
+        self._since = since.event
+        self._entries = since.entries
+
+    async def watch(self, there: Reached, note: Callable[[Seen], None]) -> Ending:
+        """Show what runs and what happens, until the run ends or pauses. `note` hears of every event first."""
+        self._put(with_rows(self._board, await self._rows()))
+        async for seen in events_after(there, self._sid, self._since):
+            note(seen)
+            await self._take(seen)
+            match seen.kind:
+                case "run.ended" if seen.facts.get("status") == "cancelled":
+                    await self._last_calls(there, seen.seq)
+                    return Ending("cancelled")
+                case "run.ended":
+                    return Ending("completed")
+                case "run.paused":
+                    return Ending("paused", seen.facts.get("cause", ""))
+                case _:
+                    pass
+        raise AssertionError("events never end")
+
+    async def _last_calls(self, there: Reached, since: str) -> None:
+        """Calls are told to end with their run; a moment later they have."""
+        if self._board.lines:
+            async for seen in events_after(there, self._sid, since, LAST_CALLS_SECONDS):
+                await self._take(seen)
+                if not self._board.lines:
+                    return
+
+    async def _take(self, seen: Seen) -> None:
+        self._put(after(self._board, seen))
+        match seen.kind:
+            case "tool_call.progressed":
+                await self._progress(seen.facts["tool_call_id"])
+            case "turn.completed":
+                await self._words()
+                self._put(with_rows(self._board, await self._rows()))
+            case _:
+                pass
+
+    async def _progress(self, cid: str) -> None:
+        call = self._board.call(cid)
+        newest = await progress_of(self._store, cid, 1)
+        if call and newest:
+            self._put(with_call(self._board, replace(call, news=in_short(newest[0].payload) or call.news)))
+
+    async def _words(self) -> None:
+        """What the model says on its way, one answer an event. The answer that ends the run goes elsewhere."""
+        fresh = await sessions.entries_of(self._store, self._sid, self._entries)
+        for position, entry in enumerate(fresh, 1):
+            if isinstance(entry, AssistantEntry):
+                self._entries += position
+                goes_on = entry.calls or self._board.lines
+                if entry.text and goes_on:
+                    self._display.say(entry.text)
+                return
+
+    async def _rows(self) -> list[CallRow]:
+        return (await newest_calls(self._store, self._sid, SHOWN_CALLS))[::-1]
+
+    def _put(self, board: Board) -> None:
+        if board != self._board:
+            self._board = board
+            self._display.show(board)
