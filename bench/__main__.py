@@ -1,0 +1,84 @@
+"""`make bench`: every figure, in one run. Prints a table and writes `bench/results.json`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.cancel import cancel
+from bench.cpu import busy_share
+from bench.dispatch import dispatch
+from bench.figure import Figure
+from bench.one_call import one_call
+from bench.parked import parked
+from bench.stage import own_store, product_worker, stage
+from bench.step_cpu import step_cpu
+from bench.table import notes, table, write
+
+RESULTS = Path(__file__).with_name("results.json")
+SLOTS = 2
+BUSY = 0.25
+"""Share of the machine used by others beyond which figures are not to be trusted much."""
+
+
+def _one_call() -> Iterator[Figure]:
+    with stage(SLOTS) as both:
+        yield one_call(both, "fast")
+        yield one_call(both, "durable")
+
+
+def _dispatch() -> Iterator[Figure]:
+    with own_store() as store:
+        yield from dispatch(store, "fast")
+        yield from dispatch(store, "durable")
+
+
+def _step_cpu() -> Iterator[Figure]:
+    with own_store() as store, product_worker(store.settings, SLOTS):
+        yield from step_cpu(store)
+
+
+def _cancel() -> Iterator[Figure]:
+    with own_store() as store, product_worker(store.settings, 1) as worker:
+        yield from cancel(store, worker)
+
+
+def _parked() -> Iterator[Figure]:
+    yield from parked()
+
+
+PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "one_call": _one_call, "dispatch": _dispatch, "step_cpu": _step_cpu, "cancel": _cancel, "parked": _parked,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Run all parts, or those that are named."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; writes no file")
+    names = parser.parse_args().parts or list(PARTS)
+    if unknown := set(names) - PARTS.keys():
+        parser.error(f"no part {min(unknown)!r}")
+    before, began = busy_share(), time.monotonic()
+    figures = [figure for name in names for figure in _told(name)]
+    print(table(figures), "", notes(figures), "", _circumstances(before, time.monotonic() - began), sep="\n")
+    if len(names) == len(PARTS):
+        write(RESULTS, figures)
+
+
+def _told(name: str) -> list[Figure]:
+    print(f"measuring {name} ...", file=sys.stderr, flush=True)
+    return list(PARTS[name]())
+
+
+def _circumstances(before: float, seconds: float) -> str:
+    after = busy_share()
+    said = f"{seconds:.0f} s; of the machine others used {before:.0%} before the run and {after:.0%} behind it"
+    return f"{said}: too much to trust single figures" if max(before, after) > BUSY else said
+
+
+if __name__ == "__main__":
+    main()

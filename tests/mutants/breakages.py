@@ -1,0 +1,192 @@
+"""The breakages: what is changed where, and the tests of which one must fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCRIPTS = "config/errands_config/scripts"
+ORCHESTRATOR = "orchestrator/errands_orchestrator"
+WORKERS = "workers/errands_workers"
+
+
+@dataclass(frozen=True, slots=True)
+class Breakage:
+    """One change of one line. `old` stands exactly once in `file`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    Breakage(
+        "drop the token check of a finish",
+        f"{SCRIPTS}/finish.lua",
+        "if c.state ~= 'running' or c.token ~= A.token then",
+        "if c.state ~= 'running' then",
+        ("tests/integration/test_scripts_call_machine.py",),
+    ),
+    Breakage(
+        "change a call that has ended",
+        f"{SCRIPTS}/finish.lua",
+        "if FINAL[c.state] then",
+        "if false then",
+        ("tests/integration/test_scripts_call_states.py",),
+    ),
+    Breakage(
+        "claim a running call",
+        f"{SCRIPTS}/claim.lua",
+        "if not again and (c.state ~= 'queued' or c.attempt ~= A.attempt) then",
+        "if not again and c.attempt ~= A.attempt then",
+        ("tests/integration/test_scripts_call_states.py",),
+    ),
+    Breakage(
+        "let a worker that was given up claim",
+        f"{SCRIPTS}/claim.lua",
+        "if not redis.call('ZSCORE', K.workers, A.worker) then",
+        "if false then",
+        ("tests/integration/test_scripts_call_states.py",),
+    ),
+    Breakage(
+        "park without the mail check",
+        f"{SCRIPTS}/park.lua",
+        "if #mail > 0 then",
+        "if false then",
+        ("tests/integration/test_scripts_session.py",),
+    ),
+    Breakage(
+        "commit on another version",
+        f"{SCRIPTS}/commit.lua",
+        "if head[2] ~= A.version then return",
+        "if false then return",
+        ("tests/integration/test_scripts_session.py",),
+    ),
+    Breakage(
+        "commit without the owner's token",
+        f"{SCRIPTS}/commit.lua",
+        "if head[1] ~= A.token then return",
+        "if false then return",
+        ("tests/integration/test_scripts_session.py",),
+    ),
+    Breakage(
+        "forget the queued index",
+        f"{SCRIPTS}/commit.lua",
+        "  redis.call('ZADD', p.queued, p.message ~= '' and now or 0, p.id)\n",
+        "",
+        ("tests/integration/test_scripts_session.py",),
+    ),
+    Breakage(
+        "take a session out of due when waking it",
+        f"{SCRIPTS}/wake.lua",
+        "if not score or score > now then redis.call('ZADD', K.due, now, A.sid) end",
+        "redis.call('ZREM', K.due, A.sid)",
+        ("tests/integration/test_scripts_session.py",),
+    ),
+    Breakage(
+        "publish again by age alone",
+        f"{SCRIPTS}/repeat.lua",
+        "local dropped = empty_since and",
+        "local dropped =",
+        ("tests/integration/test_sweeper_messages.py",),
+    ),
+    Breakage(
+        "settle a worker whose beat has moved",
+        f"{SCRIPTS}/settle.lua",
+        "if A.beat ~= '' and tonumber(beat) ~= tonumber(A.beat) then",
+        "if false then",
+        ("tests/integration/test_scripts_call_states.py",),
+    ),
+    Breakage(
+        "send a notify twice",
+        f"{SCRIPTS}/notify.lua",
+        "if c.notify_mark == mark then",
+        "if false then",
+        ("tests/integration/test_scripts_repeat.py",),
+    ),
+    Breakage(
+        "believe a beat at first sight",
+        f"{ORCHESTRATOR}/sweeper.py",
+        "if now - seen.since >= self._patience]",
+        "]",
+        ("tests/unit/test_lost_workers.py",),
+    ),
+    Breakage(
+        "swallow the checker's error",
+        f"{ORCHESTRATOR}/transcript.py",
+        "            if not answered or answered != self._open:",
+        "            if not answered:",
+        ("tests/unit/test_transcript.py",),
+    ),
+    Breakage(
+        "send a request while a call is open",
+        f"{ORCHESTRATOR}/transcript.py",
+        '        if self._open:\n            raise self._broken(f"no tool',
+        '        if False:\n            raise self._broken(f"no tool',
+        ("tests/unit/test_transcript.py",),
+    ),
+    Breakage(
+        "tell a late result twice",
+        f"{ORCHESTRATOR}/notices.py",
+        "calls = tuple(call for call in session.calls if not call.is_final)",
+        "calls = session.calls",
+        ("tests/unit/test_notices.py",),
+    ),
+    Breakage(
+        "apply a finish twice",
+        f"{ORCHESTRATOR}/stepper.py",
+        "if mail.outcome is None or (call and call.is_final):",
+        "if mail.outcome is None:",
+        ("tests/unit/test_stepper_phases.py",),
+    ),
+    Breakage(
+        "publish more than maxConcurrency",
+        f"{ORCHESTRATOR}/turn.py",
+        "background[: max(0, max_concurrency - held)]",
+        "background",
+        ("tests/unit/test_stepper_attach.py",),
+    ),
+    Breakage(
+        "publish all runSync calls at once",
+        f"{ORCHESTRATOR}/turn.py",
+        'if call.attach == "forever"][:1]',
+        'if call.attach == "forever"]',
+        ("tests/integration/test_loop.py",),
+    ),
+    Breakage(
+        "let go of a runSync call for a message",
+        f"{ORCHESTRATOR}/attach.py",
+        'if not _holds(call) or call.attach == "forever":',
+        "if not _holds(call):",
+        ("tests/unit/test_stepper_attach.py",),
+    ),
+    Breakage(
+        "leave equal ids as they are",
+        f"{ORCHESTRATOR}/turn.py",
+        "if not own or own in seen:",
+        "if not own:",
+        ("tests/unit/test_stepper_turn.py",),
+    ),
+    Breakage(
+        "leave what a function began alone",
+        f"{WORKERS}/runner.py",
+        "    kill_below(os.getpid())\n",
+        "",
+        ("tests/acceptance/test_cancel_functions.py::test_what_a_function_begins_ends_with_it",),
+    ),
+    Breakage(
+        "take a nudge for a wish",
+        f"{WORKERS}/supervisor.py",
+        '        return Stop("timed_out") if told == "deadline" else None',
+        '        return Stop("cancelled")',
+        ("tests/acceptance/test_cancel_scripts.py::test_a_nudge_without_a_wish_means_nothing",),
+    ),
+    Breakage(
+        "show what looks like a notice as it is",
+        f"{ORCHESTRATOR}/texts.py",
+        "return framed(cap(clean(_end_text(outcome)).text, max_bytes))",
+        "return cap(clean(_end_text(outcome)).text, max_bytes)",
+        ("tests/unit/test_stepper_texts.py",),
+    ),
+)
