@@ -125,7 +125,15 @@ class Here:
             patch.delenv(name)
         for name, value in person.environment.items():
             patch.setenv(name, value)
+        self.folder = person.folder
+        self._patch = patch
         self._captured = captured
+
+    def having(self, **variables: str) -> Here:
+        """The same with more in the environment, from now on."""
+        for name, value in variables.items():
+            self._patch.setenv(name, value)
+        return self
 
     def types(self, *words: str) -> Done:
         """Type a command."""

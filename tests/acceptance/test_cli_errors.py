@@ -1,9 +1,7 @@
 """Bad input at the command line, each with its message and its exit code."""
 
-from pathlib import Path
-
 import pytest
-from tests.acceptance.person import Done, Here, Person, agent_file
+from tests.acceptance.person import Done, Here, agent_file
 from tests.stub import HANG, Drop, Raw, Say, Status, StubServer
 
 
@@ -15,20 +13,20 @@ def complaint(done: Done) -> str:
     return done.err
 
 
-def test_a_misspelt_key_is_named_with_what_was_meant(person: Person) -> None:
-    agent_file(person.folder / "agent.json", systemPromt="hello")
+def test_a_misspelt_key_is_named_with_what_was_meant(here: Here) -> None:
+    agent_file(here.folder / "agent.json", systemPromt="hello")
 
-    done = person.types("run", "agent.json", "hi")
+    done = here.types("run", "agent.json", "hi")
 
     assert done.code == 3
     assert "systemPromt" in complaint(done)
     assert "systemPrompt" in done.err
 
 
-def test_every_mistake_of_a_file_is_told_by_agent_check(person: Person) -> None:
-    agent_file(person.folder / "agent.json", maxConcurrency=0, slug="no blanks")
+def test_every_mistake_of_a_file_is_told_by_agent_check(here: Here) -> None:
+    agent_file(here.folder / "agent.json", maxConcurrency=0, slug="no blanks")
 
-    done = person.types("agent", "check", "agent.json", "missing.json")
+    done = here.types("agent", "check", "agent.json", "missing.json")
 
     assert done.code == 3
     assert done.out == ""
@@ -36,56 +34,57 @@ def test_every_mistake_of_a_file_is_told_by_agent_check(person: Person) -> None:
         assert text in done.err
 
 
-def test_a_tool_folder_that_is_missing_is_named_with_the_places_looked_at(person: Person) -> None:
-    agent_file(person.folder / "agent.json", tools=[], toolDirectory="nowhere")
+def test_a_tool_folder_that_is_missing_is_named_with_the_places_looked_at(here: Here) -> None:
+    agent_file(here.folder / "agent.json", tools=[], toolDirectory="nowhere")
 
-    done = person.types("run", "agent.json", "hi")
+    done = here.types("run", "agent.json", "hi")
 
     assert done.code == 3
     assert "toolDirectory" in complaint(done)
-    assert str(person.folder / "nowhere") in done.err
+    assert str(here.folder / "nowhere") in done.err
 
 
-def test_a_tool_that_no_worker_offers_is_named(user: Person) -> None:
-    agent_file(user.folder / "agent.json", tools=["bash_*", "nobody_has_this"])
+def test_a_tool_that_no_worker_offers_is_named(here: Here) -> None:
+    agent_file(here.folder / "agent.json", tools=["bash_*", "nobody_has_this"])
 
-    done = user.types("run", "agent.json", "hi")
+    done = here.types("run", "agent.json", "hi")
 
     assert done.code == 4
     assert "nobody_has_this" in complaint(done)
 
 
-def test_a_worker_that_cannot_start_shows_its_last_words(user: Person) -> None:
+def test_a_worker_that_cannot_start_shows_its_last_words(here: Here) -> None:
     box = {"tag": "Module", "contents": {"Module": "no_such_module_anywhere"}}
-    agent_file(user.folder / "agent.json", slug="broken", tools=[], functionToolboxes=[box])
+    agent_file(here.folder / "agent.json", slug="broken", tools=[], functionToolboxes=[box])
 
-    done = user.types("run", "agent.json", "hi")
+    done = here.types("run", "agent.json", "hi")
 
     assert done.code == 3
     assert "no_such_module_anywhere" in done.err
     assert "errands: the worker for agent broken ended with 3" in done.err
 
 
-def test_a_store_that_is_not_reachable_is_named_without_its_password(person: Person) -> None:
-    nowhere = person.having(ERRANDS_REDIS_URL="redis://:secret@127.0.0.1:1/0")
-
-    done = nowhere.types("session", "list")
+def test_a_store_that_is_not_reachable_is_named_without_its_password(here: Here) -> None:
+    done = here.having(ERRANDS_REDIS_URL="redis://:secret@127.0.0.1:1/0").types("session", "list")
 
     assert done.code == 7
     assert "127.0.0.1:1" in complaint(done)
     assert "secret" not in done.err
 
 
-def test_a_setting_that_does_not_exist_is_named(person: Person) -> None:
-    done = person.having(ERRANDS_REDIS_ULR="redis://x").types("session", "list")
+def test_a_setting_that_does_not_exist_is_named(here: Here) -> None:
+    done = here.having(ERRANDS_REDIS_ULR="redis://x").types("session", "list")
 
     assert done.code == 3
     assert "ERRANDS_REDIS_URL" in complaint(done)
 
 
-def test_a_model_without_a_key_or_a_name_is_refused_before_anything_starts(user: Person) -> None:
-    assert "OPENAI_API_KEY" in complaint(no_key := user.having(OPENAI_API_KEY="").types("run", "agent.json", "hi"))
-    assert "ERRANDS_MODEL" in complaint(no_name := user.having(ERRANDS_MODEL="").types("run", "agent.json", "hi"))
+def test_a_model_without_a_key_or_a_name_is_refused_before_anything_starts(here: Here) -> None:
+    no_key = here.having(OPENAI_API_KEY="").types("run", "agent.json", "hi")
+    no_name = here.having(ERRANDS_MODEL="").types("run", "agent.json", "hi")
+
+    assert "OPENAI_API_KEY" in complaint(no_key)
+    assert "ERRANDS_MODEL" in complaint(no_name)
     assert (no_key.code, no_name.code) == (3, 3)
 
 
@@ -120,20 +119,20 @@ def test_what_cannot_be_done_says_so_in_one_line(here: Here, words: tuple[str, .
     [Status(429, headers=(("retry-after-ms", "1"),)), Status(500), Raw(b"<html>"), Drop()],
     ids=["429", "500", "garbage", "dropped"],
 )
-def test_an_endpoint_that_fails_once_is_asked_again(user: Person, stub: StubServer, fault: Status | Raw | Drop) -> None:
+def test_an_endpoint_that_fails_once_is_asked_again(here: Here, stub: StubServer, fault: Status | Raw | Drop) -> None:
     stub.program([fault, Say("hello")])
 
-    done = user.types("run", "agent.json", "hi")
+    done = here.types("run", "agent.json", "hi")
 
     assert (done.code, done.out) == (0, "hello\n")
 
 
-def test_a_refused_key_pauses_the_run_and_with_a_good_one_it_resumes(user: Person, stub: StubServer) -> None:
+def test_a_refused_key_pauses_the_run_and_with_a_good_one_it_resumes(here: Here, stub: StubServer) -> None:
     stub.program([Status(401), Say("hello")])
 
-    paused = user.types("run", "agent.json", "hi")
+    paused = here.types("run", "agent.json", "hi")
     sid = session_to_resume(paused)
-    resumed = user.types("session", "resume", sid)
+    resumed = here.types("session", "resume", sid)
 
     assert paused.code == 8
     assert "endpoint refused the key" in paused.err
@@ -141,12 +140,11 @@ def test_a_refused_key_pauses_the_run_and_with_a_good_one_it_resumes(user: Perso
     assert (resumed.code, resumed.out) == (0, "hello\n")
 
 
-def test_an_endpoint_that_goes_on_failing_pauses_the_run_with_the_last_cause(user: Person, stub: StubServer) -> None:
+def test_an_endpoint_that_goes_on_failing_pauses_the_run_with_the_last_cause(here: Here, stub: StubServer) -> None:
     stub.program([Status(429), Status(500), Raw(b"no JSON"), HANG, Say("hello")])
-    hurried = user.having(ERRANDS_MODEL_TIMEOUT_SECONDS="0.5")
 
-    paused = hurried.types("run", "agent.json", "hi", "--json")
-    resumed = user.types("session", "resume", session_to_resume(paused), "--json")
+    paused = here.having(ERRANDS_MODEL_TIMEOUT_SECONDS="0.5").types("run", "agent.json", "hi", "--json")
+    resumed = here.types("session", "resume", session_to_resume(paused), "--json")
 
     assert paused.code == 8
     assert "endpoint timed out" in paused.err
@@ -160,8 +158,8 @@ def session_to_resume(done: Done) -> str:
     return rest.split()[0]
 
 
-def test_an_agent_file_that_is_a_folder_is_refused(person: Person, tmp_path: Path) -> None:
-    done = person.types("run", str(tmp_path), "hi")
+def test_an_agent_file_that_is_a_folder_is_refused(here: Here) -> None:
+    done = here.types("run", str(here.folder), "hi")
 
     assert done.code == 3
-    assert str(tmp_path) in complaint(done)
+    assert str(here.folder) in complaint(done)

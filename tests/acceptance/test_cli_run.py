@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from tests.acceptance.person import Person, Typed, agent_file
+from tests.acceptance.person import Here, Person, Typed, agent_file
 from tests.stub import HANG, Call, Hold, Received, Say, StubServer
 from tests.waiting import eventually
 
@@ -28,23 +28,23 @@ def test_an_answer_goes_to_stdout_and_all_else_to_stderr(user: Person, stub: Stu
     assert "\x1b" not in done.err
 
 
-def test_with_json_the_answer_is_one_document_and_resuming_prints_it_again(user: Person, stub: StubServer) -> None:
+def test_with_json_the_answer_is_one_document_and_resuming_prints_it_again(here: Here, stub: StubServer) -> None:
     stub.program([Say("hello")])
 
-    done = user.types("run", "agent.json", "hi", "--json")
-    again = user.types("session", "resume", done.json["session_id"], "--json")
+    done = here.types("run", "agent.json", "hi", "--json")
+    again = here.types("session", "resume", done.json["session_id"], "--json")
 
     assert list(done.json) == ["session_id", "status", "answer"]
     assert (done.json["status"], done.json["answer"]) == ("completed", "hello")
     assert (again.code, again.json) == (0, done.json)
 
 
-def test_a_log_file_gets_one_line_for_each_event_without_times(user: Person, stub: StubServer) -> None:
+def test_a_log_file_gets_one_line_for_each_event_without_times(here: Here, stub: StubServer) -> None:
     stub.program([Say("", (SAY,)), Say("done")])
 
-    user.types("run", "agent.json", "hi", "--log-json-file", "log.jsonl")
+    here.types("run", "agent.json", "hi", "--log-json-file", "log.jsonl")
 
-    lines = [json.loads(line) for line in (user.folder / "log.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (here.folder / "log.jsonl").read_text().splitlines()]
     calls = [line for line in lines if line["kind"].startswith("tool_call.")]
     kinds = [line["kind"] for line in calls if line["kind"] != "tool_call.progressed"]
     assert kinds == ["tool_call.queued", "tool_call.started", "tool_call.completed"]
@@ -72,11 +72,12 @@ def test_a_worker_of_its_own_serves_the_toolboxes_of_the_file_and_goes(person: P
     assert (person.folder / "home" / "logs").is_dir()
 
 
-def test_a_time_limit_leaves_the_session_to_be_resumed(user: Person, stub: StubServer) -> None:
+def test_a_time_limit_leaves_the_session_to_be_resumed(here: Here, stub: StubServer) -> None:
     stub.program([HANG, Say("at last")])
+    here.having(ERRANDS_LEASE_SECONDS="1")  # who left does not hold the session for longer
 
-    left = user.types("run", "agent.json", "hi", "--timeout", "1")
-    resumed = user.types("session", "resume", resumable(left.err))
+    left = here.types("run", "agent.json", "hi", "--timeout", "0.5")
+    resumed = here.types("session", "resume", resumable(left.err))
 
     assert left.code == 124
     assert (resumed.code, resumed.out) == (0, "at last\n")

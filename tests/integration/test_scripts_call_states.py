@@ -213,6 +213,17 @@ def test_a_call_that_is_claimed_while_it_is_cancelled_is_asked_and_not_ended(cas
     assert case.declared.run(cancelling(case.scene.place())).worker == "w1"
 
 
+def test_a_call_that_is_claimed_while_its_queue_time_is_judged_is_judged_again_where_it_stands(case: Case) -> None:
+    case.reach("queued")
+    seen = case.scene.place()
+    case.claim()
+    case.scene.long_ago()
+
+    assert case.declared.run(calls.overdue(seen, offered=True)).outcome == "moved"
+    assert case.declared.run(calls.overdue(case.scene.place(), offered=True)).outcome == "asked"
+    assert case.scene.traces() == ["watch", "worker_calls", "wishes"]
+
+
 def test_the_first_wish_keeps_its_reason_and_ends_the_call_under_it(case: Case) -> None:
     case.reach("running")
     case.declared.run(cancelling(case.scene.place(), by="user", reason="first", asker="one"))
@@ -274,13 +285,15 @@ def test_a_worker_whose_beat_has_moved_is_not_given_up(case: Case) -> None:
     assert case.claim() == "claimed"
 
 
-def test_a_cancelled_end_that_names_nobody_says_nothing_of_who_and_why(case: Case) -> None:
+@pytest.mark.parametrize("said", [{}, {"by": "operator"}, {"reason": "enough"}])
+def test_the_event_of_a_cancelled_call_says_what_is_known_of_who_and_why(said: dict[str, str], case: Case) -> None:
     case.reach("running")
+    outcome = Outcome(state=CallState.CANCELLED).model_copy(update=said)
 
-    case.declared.run(attempts.finish(case.claimed("a1"), HOLDER, QUEUE, Outcome(state=CallState.CANCELLED)))
+    case.declared.run(attempts.finish(case.claimed("a1"), HOLDER, QUEUE, outcome))
 
     [ended] = [fields for _, fields in entries(case, keys.EVENTS) if fields["kind"] == "tool_call.cancelled"]
-    assert not {"reason", "by"} & ended.keys()
+    assert {name: ended[name] for name in ("by", "reason") if name in ended} == said
     assert ended["end_seq"] == case.scene.fields()["end_seq"] == ended["seq"]
 
 

@@ -85,6 +85,7 @@ class World:
     """Calls whose end the model learned from an answer, and how."""
     tokens: dict[str, int] = field(default_factory=dict[str, int])
     """Texts that must stand in the log so many times in the end."""
+    running: bool = False
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -145,9 +146,16 @@ class World:
             if isinstance(decision, Queue):
                 assert not any(call.stopping for call in step.session.calls if call.id in decision.calls)
                 self.publish(decision.calls)
+        for event in step.events:
+            self.hear(event)
         if Event("run.ended", (("status", "completed"),)) in step.events:
             assert all(call.is_final and call.known for call in step.session.calls)
             assert not step.session.inbox
+
+    def hear(self, event: Event) -> None:
+        """Runs follow one another, and everything else happens within one."""
+        assert self.running == (event.kind != "run.started")
+        self.running = event.kind != "run.ended"
 
     def learned(self, arrivals: Sequence[Arrival], session: Session) -> None:
         owed = {call.id for call in session.calls}
@@ -248,6 +256,8 @@ class Owner:
             assert decisions
             return tuple(map(self.bring, decisions))
         (decision,) = decisions
+        stopping = [call.id for call in self.session.calls if call.stopping and not call.is_final]
+        assert all(self.world.records[call_id].wish for call_id in stopping)
         return self.stand(decision)
 
     def stand(self, decision: Decision) -> Sequence[Arrival] | None:
@@ -268,6 +278,7 @@ class Owner:
 
     def park(self, until: int | None) -> Sequence[Arrival] | None:
         world = self.world
+        assert not self.session.unrecorded
         if world.unread:
             return world.unread
         if until is None:

@@ -89,6 +89,20 @@ def test_a_step_hands_back_at_the_last_of_what_it_waits_for(strategy: object, to
     assert len(driver.tool_messages) == len(tools.split())
 
 
+def test_a_timer_that_is_over_while_something_else_is_waited_for_wakes_nobody_again() -> None:
+    driver = attached(ON_TIMEOUT, "wait", "work", "two_seconds")
+    assert driver.last.decisions[-1] == Wait(START + 2000)
+    assert driver.take(after=2000) == (Wait(START + 3000),)
+    assert driver.take(after=1000) == (Wait(None),)
+
+
+def test_what_was_collected_for_one_hand_back_is_not_kept_for_the_next() -> None:
+    driver = attached(ANY_PROGRESS, "never")
+    assert driver.session.handing_back
+    driver.bring()
+    assert (driver.session.handing_back, driver.session.looked) == (False, ())
+
+
 @pytest.mark.parametrize("strategy", [ALL_DONE, ANY_PROGRESS, ON_TIMEOUT])
 @pytest.mark.parametrize(("tool", "lets_go"), [("wait", False), ("work", True), ("two_seconds", True)])
 def test_a_person_is_heard_at_once_unless_a_run_sync_call_is_open(strategy: object, tool: str, lets_go: bool) -> None:

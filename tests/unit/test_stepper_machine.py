@@ -94,7 +94,7 @@ class AnyInterleaving(RuleBasedStateMachine):
             self.play.finish()
 
 
-AnyInterleaving.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+AnyInterleaving.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestAnyInterleaving = AnyInterleaving.TestCase
 
 
@@ -127,7 +127,7 @@ def random_move(play: Play, chance: Random) -> None:
 
 @pytest.mark.parametrize("brief", BRIEFS, ids=range(len(BRIEFS)))
 def test_a_hundred_moves_at_random(brief: Brief) -> None:
-    for seed in range(30):
+    for seed in range(20):
         chance = Random(seed)
         play = Play(brief)
         for _ in range(100):
@@ -140,8 +140,8 @@ def test_a_hundred_moves_at_random(brief: Brief) -> None:
 def test_a_turn_of_more_calls_than_a_commit_takes(tool: str, seed: int) -> None:
     chance = Random(seed)
     play = Play(make_brief(chance.choice([ALL_DONE, ANY_PROGRESS]), slots=chance.choice([2, 200])))
-    calls = (*(ModelCall("a", tool, "{}") for _ in range(RECORDS_A_STEP + 5)), play.question(0, STATUS, wait=True))
-    play.reply(Reply("", calls, "tool_calls"), chance.choices(CRASHES, k=3))
+    calls = [ModelCall("a", tool, "{}")] * (RECORDS_A_STEP + 5) + [play.question(0, STATUS, wait=True)] * (seed % 2)
+    play.reply(Reply("", tuple(calls), "tool_calls"), chance.choices(CRASHES, k=3))
     for _ in range(20):
         random_move(play, chance)
     play.finish()

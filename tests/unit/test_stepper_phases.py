@@ -18,7 +18,7 @@ from tests.unit.stepper_driver import (
 
 from errands_config.wire import CallState, Outcome
 from errands_orchestrator.arrivals import Acquired, AskFailed, Replied
-from errands_orchestrator.decisions import AskModel, Cancel, Park, Queue, Wait
+from errands_orchestrator.decisions import Again, AskModel, Cancel, Park, Queue, Wait
 from errands_orchestrator.models.model import Reply
 from errands_orchestrator.session import AssistantEntry, Phase, UserEntry
 
@@ -210,6 +210,15 @@ def test_what_a_stop_left_waiting_is_never_published() -> None:
     assert driver.tracked("c2").state is CallState.WAITING
 
 
+def test_the_calls_of_a_stopped_run_hold_their_slots_until_they_have_ended() -> None:
+    driver = asking(slots=1)
+    driver.reply(call("work"))
+    driver.take(control("stopRun"), said("anew"))
+    driver.reply(call("work"))
+    assert driver.last.decisions == (Wait(None),)
+    assert driver.take(finished("c1", Outcome(state=CallState.CANCELLED)))[0] == Queue(("c2",))
+
+
 def test_an_empty_answer_ends_the_run_and_is_left_out_of_later_requests() -> None:
     driver = asking()
     assert driver.reply(finish="stop") == (Park("idle"),)
@@ -231,6 +240,13 @@ def test_a_large_turn_is_recorded_in_slices_that_a_commit_can_take(count: int) -
         queued += [it for decision in driver.last.decisions if isinstance(decision, Queue) for it in decision.calls]
     assert (sum(slices), max(slices)) == (count, min(count, 100))
     assert queued == ["c1", "c2"]
+
+
+def test_no_call_is_published_before_it_is_recorded() -> None:
+    driver = asking(slots=500)
+    driver.reply(*(call("work") for _ in range(101)))
+    assert driver.last.decisions == (Queue(tuple(f"c{number}" for number in range(1, 101))), Again())
+    assert driver.take() == (Queue(("c101",)), Wait(None))
 
 
 def test_a_stop_amid_a_large_turn_answers_what_is_not_recorded_as_cancelled() -> None:
