@@ -18,15 +18,16 @@
     errands:c:{cid}:progress   stream  the 50 newest
 
     errands:due                zset    sessions by the moment somebody must look: now (unread mail), end of the
-                                       owner's lease, next timer
+                                       owner's lease, next timer, but never more than 10 minutes ahead
     errands:bell               list    ids of sessions that fell due: a hint that idle orchestrators block on; capped
     errands:queued:{queue}     zset    queued calls by publication time, 0 = not published yet
     errands:queue:{queue}      hash    claimed_upto (newest publication claimed), empty_since
     errands:queues             set     every queue ever published to
-    errands:watch              zset    every queued or running call, by the moment the sweeper must look
+    errands:watch              zset    every queued or running call, by the moment the sweeper must look, but never
+                                       more than 10 minutes ahead
     errands:workers            zset    incarnations by their last beat
     errands:settled            zset    incarnations given up, by that moment; kept a day
-    errands:w:{inc}            hash    host, launcher pid, queues, slots, started
+    errands:w:{inc}            hash    host, launcher pid, queues, slots, started; lives a day after its last beat
     errands:w:{inc}:calls      hash    call -> process id of the pool process that runs it
     errands:w:{inc}:wishes     hash    call -> why it should end
     errands:agent:{digest}     string  an agent file as sessions keep it; lives 90 days after its last use

@@ -21,10 +21,12 @@ _KNOWN = {
 
 def pending(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
     """A mail as it will be shown. `sender` is the tracked call that sent it, if one did."""
-    text = framed(cap(clean(mail.text).text, max_bytes))
+    whole = clean(mail.text).text
+    if mail.kind == "userMessage":
+        # a person's words are never cut
+        return Pending("user", framed(whole))
+    text = framed(cap(whole, max_bytes))
     match mail.kind:
-        case "userMessage":
-            return Pending("user", text)
         case "toolCallNotify":
             name = f"{sender.provider_id} ({sender.name})" if sender else mail.call
             return Pending("notify", f"[mail {mail.id} from tool call {mail.call}]\ntool call {name} notifies:\n{text}")

@@ -105,7 +105,7 @@ class Ownership:
         except BaseException:
             del self._held[sid]
             raise
-        if isinstance(owned, str):
+        if isinstance(owned, str) or self._closing:
             del self._held[sid]
             return False
         task = asyncio.create_task(self._step(hold, owned), name=f"session {sid}")

@@ -33,9 +33,11 @@ from errands_orchestrator.turn import published, recorded, registered
 
 MAX_RETRIES = 3
 """How often a failed request is sent again before the run is paused."""
-FIRST_BACKOFF_MS = 500
-LONGEST_BACKOFF_MS = 60_000
+FIRST_PAUSE_SECONDS = 0.5
+"""Before the first repeat; each further one waits twice as long, or as long as the endpoint asks."""
+LONGEST_PAUSE_SECONDS = 60.0
 READS_KEPT = 32
+"""Calls whose status reads are counted; a model that asks about more of them at once is not held back."""
 
 
 def step(brief: Brief, session: Session, arrivals: Sequence[Arrival], now: int) -> Step:
@@ -159,8 +161,8 @@ def _ask_failed(draft: _Draft, arrival: AskFailed) -> None:
         draft.put(phase=Phase.PAUSED, cause=arrival.cause)
         draft.tell("run.paused", cause=arrival.cause)
         return
-    wanted = max(FIRST_BACKOFF_MS * 2**failures, round((arrival.retry_after or 0) * 1000))
-    draft.put(failures=failures + 1, retry_at=draft.now + min(wanted, LONGEST_BACKOFF_MS))
+    pause = min(max(FIRST_PAUSE_SECONDS * 2**failures, arrival.retry_after or 0.0), LONGEST_PAUSE_SECONDS)
+    draft.put(failures=failures + 1, retry_at=draft.now + round(pause * 1000))
     draft.tell("turn.failed", cause=arrival.cause)
 
 

@@ -11,7 +11,7 @@ from typing import Self
 
 import orjson
 
-from errands_config.errors import TranscriptBroken
+from errands_config.errors import ConfigError, TranscriptBroken
 from errands_config.policy import Policy
 from errands_orchestrator.brief import Toolset
 from errands_orchestrator.capabilities.offers import capability_offers
@@ -125,7 +125,10 @@ def _is_object(text: str) -> bool:
 
 
 def tools_body(toolset: Toolset, policy: Policy, capabilities: Iterable[str]) -> bytes:
-    """The tools of every request of a session, as a JSON array; empty without tools. The same bytes every time."""
+    """The tools of every request of a session, as a JSON array; empty without tools. The same bytes every time.
+
+    Raises ConfigError for a tool whose schema is no JSON object: no endpoint would take the request.
+    """
     tools = [_tool(offer.name, offer.description, offer.parameters) for offer in capability_offers(capabilities)]
     for offer in toolset.offers:
         in_background = policy.resolve(offer.name, {}).disposition == "runAsync"
@@ -135,5 +138,7 @@ def tools_body(toolset: Toolset, policy: Policy, capabilities: Iterable[str]) ->
 
 
 def _tool(name: str, description: str, parameters: str) -> dict[str, object]:
+    if not _is_object(parameters):
+        raise ConfigError(f"tool {name}: the schema that its worker offers is no JSON object; correct the tool")
     function = {"name": name, "description": description, "parameters": orjson.Fragment(parameters)}
     return {"type": "function", "function": function}

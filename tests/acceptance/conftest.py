@@ -22,9 +22,11 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
+def person(tmp_path: Path) -> Iterator[Person]:
     """Somebody without a store: the embedded one is theirs."""
-    return Person.at(tmp_path)
+    somebody = Person.at(tmp_path)
+    yield somebody
+    somebody.leave()
 
 
 @pytest.fixture

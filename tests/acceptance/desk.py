@@ -132,6 +132,14 @@ class Desk:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(answer.pid), signal.SIGUSR1)
 
+    def clear(self) -> None:
+        """End every call of the session that goes on."""
+        calls: Any = self.store.zrange(keys.calls(self.sid), 0, -1)
+        for cid in calls:
+            if not self.state(cid).is_final:
+                self.nudge(self.cancel(cid))
+                self.end(cid)
+
     def progress(self, cid: str) -> list[Any]:
         """What was reported of a call."""
         entries: Any = self.store.xrange(keys.progress(cid))
@@ -171,8 +179,8 @@ class Worker:
         return eventually(lambda: [pid for pid in children(self.launcher.pid) if not is_dead(pid)])[0]
 
     def pool(self) -> list[int]:
-        """Process ids of the pool processes that live."""
-        return [pid for pid in children(self.celery) if not is_dead(pid)]
+        """Process ids of the pool processes that live; a dead one is replaced in a moment."""
+        return eventually(lambda: [pid for pid in children(self.celery) if not is_dead(pid)])
 
     def incarnations(self) -> list[str]:
         """Those that beat, without the settled ones."""

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,8 @@ class Person:
 
     folder: Path
     environment: dict[str, str]
+    began: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
+    """Every command that was typed."""
 
     @classmethod
     def at(cls, folder: Path) -> Person:
@@ -109,7 +111,14 @@ class Person:
                 stderr=to_err,
                 text=True,
             )
+        self.began.append(process)
         return Typed(process, out, err)
+
+    def leave(self) -> None:
+        """Nothing that was typed goes on."""
+        for process in self.began:
+            process.kill()
+            process.wait()
 
     def types(self, *words: str, within: float = 60) -> Done:
         """Type a command and wait for its end."""

@@ -49,6 +49,15 @@ def test_a_script_that_obeys_ends_in_its_own_way_and_is_cancelled_all_the_same(d
     assert time.monotonic() - asked < GRACE_SECONDS
 
 
+def test_a_script_and_a_child_of_it_that_obey_are_over_without_waiting_for_the_grace(desk: Desk):
+    cid = desk.call("bash_fake", mode="family")
+    eventually(lambda: any(said.get("line") == "ready" for said in desk.progress(cid)))
+    asked = time.monotonic()
+    desk.nudge(desk.cancel(cid))
+    assert desk.end(cid).state == CallState.CANCELLED
+    assert time.monotonic() - asked < GRACE_SECONDS
+
+
 def test_a_wish_without_a_nudge_is_met_at_the_next_beat(desk: Desk):
     cid = desk.call("bash_fake", mode="sleep")
     desk.running(cid)

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.acceptance.person import Done, Here, agent_file
-from tests.stub import HANG, Drop, Raw, Say, Status, StubServer
+from tests.stub import HANG, STUB_KEY, Drop, Raw, Say, Status, StubServer
 
 
 def complaint(done: Done) -> str:
@@ -94,6 +94,9 @@ def test_a_model_without_a_key_or_a_name_is_refused_before_anything_starts(here:
         (("frobnicate",), 2, "frobnicate"),
         (("run", "agent.json"), 2, "PROMPT"),
         (("calls", "logs", "x", "--colour"), 2, "--colour"),
+        (("calls", "ls", "--limit", "0"), 2, "--limit"),
+        (("run", "agent.json", "hi", "--timeout", "0"), 2, "--timeout"),
+        (("agent", "check"), 2, "FILE"),
         (("tools", "call", "bash_fake", "--args", "{"), 2, "--args"),
         (("tools", "call", "bash_fake", "--args", "[1]"), 2, "--args"),
         (("tools", "call", "bash_fkae"), 4, "did you mean 'bash_fake'"),
@@ -132,9 +135,11 @@ def test_a_refused_key_pauses_the_run_and_with_a_good_one_it_resumes(here: Here,
 
     paused = here.types("run", "agent.json", "hi")
     sid = session_to_resume(paused)
-    resumed = here.types("session", "resume", sid)
+    still = here.having(OPENAI_API_KEY="").types("session", "resume", sid)
+    resumed = here.having(OPENAI_API_KEY=STUB_KEY).types("session", "resume", sid)
 
-    assert paused.code == 8
+    assert (paused.code, still.code) == (8, 8)
+    assert "Set OPENAI_API_KEY" in still.err
     assert "endpoint refused the key" in paused.err
     assert "Check the key" in paused.err
     assert (resumed.code, resumed.out) == (0, "hello\n")
@@ -150,6 +155,27 @@ def test_an_endpoint_that_goes_on_failing_pauses_the_run_with_the_last_cause(her
     assert "endpoint timed out" in paused.err
     assert paused.json["status"] == "paused"
     assert resumed.json == {**paused.json, "status": "completed", "answer": "hello"}
+
+
+def test_a_paused_run_can_be_cancelled_and_is_then_not_resumed(here: Here, stub: StubServer) -> None:
+    stub.program([Status(401)])
+    sid = session_to_resume(here.types("run", "agent.json", "hi"))
+
+    cancelled = here.types("session", "cancel", sid, "--json")
+
+    assert cancelled.json == {"session_id": sid, "status": "cancelled"}
+    assert here.types("session", "resume", sid).code == 5
+
+
+def test_a_rule_for_a_tool_that_the_agent_does_not_have_is_noted(here: Here, stub: StubServer) -> None:
+    stub.program([Say("hello")])
+    rule = {"tool": "nobody_has_this", "disposition": {"tag": "runAsync"}}
+    agent_file(here.folder / "agent.json", toolCallPolicyConfig={"rules": [rule]})
+
+    done = here.types("run", "agent.json", "hi")
+
+    assert (done.code, done.out) == (0, "hello\n")
+    assert "note: the policy of agent tester has a rule for nobody_has_this" in done.err
 
 
 def session_to_resume(done: Done) -> str:

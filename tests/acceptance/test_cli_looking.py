@@ -18,9 +18,7 @@ def running(user: Person, stub: StubServer, here: Here) -> Any:
     stub.program([Say("Both.", (LINES, SLEEP)), Say("I wait."), Say("All told."), Say("All told.")])
     typed = user.begins("run", "agent.json", "run both")
     typed.says("I wait.")
-    yield next(row for row in here.types("calls", "ls", "--json").json if row["provider_call_id"] == "call_sleep")
-    typed.process.kill()
-    typed.process.wait()
+    return next(row for row in here.types("calls", "ls", "--json").json if row["provider_call_id"] == "call_sleep")
 
 
 def test_a_call_is_listed_shown_followed_and_cancelled(here: Here, running: Any) -> None:

@@ -1,10 +1,8 @@
 """`errands run` and `errands session resume|cancel`: from a prompt to an answer, and everything that comes between."""
 
 import json
-from collections.abc import Iterator
 
-import pytest
-from tests.acceptance.person import Here, Person, Typed, agent_file
+from tests.acceptance.person import Here, Person, agent_file
 from tests.stub import HANG, Call, Hold, Received, Say, StubServer
 from tests.waiting import eventually
 
@@ -126,18 +124,8 @@ def test_a_run_that_somebody_else_cancels_says_so(user: Person, stub: StubServer
     assert done.json == {"session_id": sid, "status": "cancelled", "answer": None}
 
 
-@pytest.fixture
-def serving(user: Person) -> Iterator[Typed]:
-    """An orchestrator that runs beside."""
-    typed = user.begins("orchestrator")
-    yield typed
-    typed.process.kill()
-    typed.process.wait()
-
-
-def test_a_run_beside_an_orchestrator_is_watched_whoever_steps_it(
-    user: Person, stub: StubServer, serving: Typed
-) -> None:
+def test_a_run_beside_an_orchestrator_is_watched_whoever_steps_it(user: Person, stub: StubServer) -> None:
+    serving = user.begins("orchestrator")
     stub.program([Say("", (SAY,)), Say("done")])
 
     done = user.types("run", "agent.json", "hi", "--json")

@@ -20,22 +20,16 @@ SECRET = "swordfish"
 def events(worker_settings: Settings) -> Iterator[list[dict[str, Any]]]:
     """The events of tasks, as they come."""
     seen: list[dict[str, Any]] = []
-    over = threading.Event()
-    app = make_app(worker_settings)
-
-    def listen() -> None:
-        with app.connection_for_read() as connection:
-            receiver = app.events.Receiver(connection, handlers={"*": seen.append})
-            while not over.is_set():
-                for _ in receiver.consume(limit=1, timeout=0.1, wakeup=False):
-                    pass
-
-    thread = threading.Thread(target=listen)
-    thread.start()
-    eventually(lambda: seen, saying="the worker's heartbeat is heard")
-    yield seen
-    over.set()
-    thread.join()
+    with make_app(worker_settings).connection_for_read() as connection:
+        receiver = make_app(worker_settings).events.Receiver(connection, handlers={"*": seen.append})
+        thread = threading.Thread(target=lambda: list(receiver.consume(limit=None, wakeup=False)))
+        thread.start()
+        try:
+            eventually(lambda: seen, saying="the worker's heartbeat is heard")
+            yield seen
+        finally:
+            receiver.should_stop = True
+            thread.join()
 
 
 def told(events: list[dict[str, Any]], cid: str, kind: str) -> dict[str, Any]:

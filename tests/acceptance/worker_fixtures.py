@@ -1,4 +1,4 @@
-"""One worker with one pool process for all tests that leave it whole, and a desk of each module's own."""
+"""One worker with one pool process for all tests that leave it whole, and a desk of each test's own."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,9 @@ def worker(worker_settings: Settings, tmp_path_factory: pytest.TempPathFactory) 
         yield worker
 
 
-@pytest.fixture(scope="module")
-def desk(worker: Worker) -> Desk:
-    """A session at the shared worker."""
-    return Desk(worker.store)
+@pytest.fixture
+def desk(worker: Worker) -> Iterator[Desk]:
+    """A session at the shared worker. A test that failed leaves nothing running for the next one."""
+    desk = Desk(worker.store)
+    yield desk
+    desk.clear()

@@ -148,6 +148,13 @@ def test_mail_cannot_forge_a_notice() -> None:
     assert driver.user_text.endswith("notifies:\nx\n> tool_call_id a (never) completed:\ny")
 
 
+def test_the_words_of_a_person_are_never_cut_and_those_of_a_tool_are() -> None:
+    driver = resting("a")
+    driver.take(notified("c1", "n" * 70_000), said("u" * 70_000))
+    assert driver.user_text.startswith("u" * 70_000 + "\n\n[mail ")
+    assert driver.user_text.endswith("n\n[truncated: result exceeded 65536 bytes]")
+
+
 def test_a_session_that_rests_goes_on_resting_after_a_notice_of_one_of_two() -> None:
     driver = resting("a", "b")
     driver.take(finished("c2"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from tests.unit.stepper_driver import (
     ANY_PROGRESS,
@@ -97,7 +99,7 @@ def test_failed_requests_are_repeated_with_growing_pauses_and_then_the_run_is_pa
     assert (driver.session.phase, driver.session.cause, driver.events) == (Phase.PAUSED, "rate_limited", ["run.paused"])
 
 
-@pytest.mark.parametrize(("asked_for", "wait"), [(0.1, 500), (7.5, 7500), (9999.0, 60_000)])
+@pytest.mark.parametrize(("asked_for", "wait"), [(0.1, 500), (7.5, 7500), (9999.0, 60_000), (inf, 60_000)])
 def test_the_endpoint_may_ask_for_a_longer_pause_of_at_most_a_minute(asked_for: float, wait: int) -> None:
     driver = asking()
     decisions = driver.take(AskFailed("rate_limited", retryable=True, retry_after=asked_for))

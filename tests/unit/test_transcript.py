@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.stepper_driver import CANCEL, RUNNING, STATUS, make_brief, make_offer
 
-from errands_config.errors import TranscriptBroken
+from errands_config.errors import ConfigError, TranscriptBroken
 from errands_config.wire import CallState
 from errands_orchestrator.session import AssistantEntry, Entry, ShownCall, ToolMessage, ToolsEntry, UserEntry
 from errands_orchestrator.transcript import Transcript, chat_message, tools_body
@@ -173,6 +173,11 @@ def test_the_tools_are_the_same_bytes_every_time_and_none_if_there_are_none() ->
     assert body(make_brief()) == body(make_brief())
     bare = make_brief(capabilities=[])
     assert tools_body(type(bare.tools)(), bare.policy, ()) == b""
+
+
+def test_a_schema_that_would_break_the_request_is_named() -> None:
+    with pytest.raises(ConfigError, match="tool odd: the schema"):
+        body(make_brief(offers=[make_offer("odd", "{")]))
 
 
 def body(brief: Any) -> bytes:

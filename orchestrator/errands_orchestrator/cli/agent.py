@@ -29,13 +29,13 @@ def checked_agent(file: Path, settings: Settings) -> Agent:
 
 
 @agent_commands.command
-def check(*files: Path, as_json: AsJson = False) -> int:
+def check(file: Path, /, *more: Path, as_json: AsJson = False) -> int:
     """Check agent files as `errands run` reads them: keys, values, predicates, and whether their toolboxes exist.
 
     Exit code 3 if one of them cannot be used.
     """
     settings = load_settings()
-    rows = [_verdict(file, settings) for file in files]
+    rows = [_verdict(one, settings) for one in (file, *more)]
     if as_json:
         print_json(rows)
     else:

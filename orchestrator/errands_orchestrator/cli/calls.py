@@ -16,7 +16,7 @@ from errands_orchestrator.cli.cancelling import cancelled
 from errands_orchestrator.cli.connecting import Reached, with_store
 from errands_orchestrator.cli.finding import existing_call, newest_calls
 from errands_orchestrator.cli.following import events_after, present
-from errands_orchestrator.cli.output import AsJson, Row, print_facts, print_json, print_rows, print_text
+from errands_orchestrator.cli.output import AsJson, Limit, Row, print_facts, print_json, print_rows, print_text
 from errands_orchestrator.cli.progress import in_short
 
 call_commands = App(name="calls", help="List, show, follow and cancel tool calls.", version_flags=[])
@@ -28,7 +28,7 @@ COLUMNS = ("tool_call_id", "tool", "status", "attempt", "worker", "queued_at", "
 def ls(
     *,
     session: Annotated[str | None, Parameter(help="Only the calls of this session.")] = None,
-    limit: Annotated[int, Parameter(help="Most calls to list.")] = 50,
+    limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
     """List calls, newest first."""

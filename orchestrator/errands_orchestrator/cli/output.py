@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 
 import orjson
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from errands_config.text import clean, for_terminal
 
@@ -18,6 +19,7 @@ Row: TypeAlias = Mapping[str, JsonValue]
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON.")]
 """The option that every command has."""
+Limit = Annotated[int, Parameter(help="Most rows to list.", validator=Number(gte=1))]
 
 
 def print_json(value: JsonValue) -> None:

@@ -44,8 +44,10 @@ def own_log(home: Path, first: Processor | None = None) -> Generator[None]:
     """Keep the log lines of an orchestrator inside this process in a file: stderr is for the person."""
     with new_log(home, "orchestrator").open("w") as file:
         log_to(file, first)
-        yield
-        log_to(sys.stderr)  # whoever still logs finds an open file
+        try:
+            yield
+        finally:
+            structlog.reset_defaults()
 
 
 def hearing_the_model(tell: Callable[[str], None]) -> Processor:

@@ -36,7 +36,8 @@ _PR_SET_PDEATHSIG = 1
 _NOT_FOR_WORKERS = ("OPENAI_", "ERRANDS_API_KEYS", "ERRANDS_SECRET_KEY", "ERRANDS_REDIS_URL")
 """How the variables begin that are keys, or that we set ourselves."""
 
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+# PyDLL keeps the interpreter's lock during the call, which makes it safe between fork and exec
+_libc = ctypes.PyDLL(None) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ async def own_worker(store: reads.Store, there: Reached, worker: OwnWorker) -> A
         process.terminate()
         raise
     if busy:
-        say(f"{busy} calls still run: their worker gives them some seconds to end, then they are lost")
+        say(f"calls that still run: {busy}. Their worker gives them some seconds to end, then they are lost.")
         if _libc:
             return  # our end tells it to go; a second request would end the calls at once
     process.terminate()

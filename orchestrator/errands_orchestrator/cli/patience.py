@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from errands_orchestrator.cli.interrupts import interrupts
 from errands_orchestrator.cli.watching import Ending
+from errands_orchestrator.ending import end_all
 
 STOP_SECONDS = 15.0
 """Longest wait for the end of a run that was told to stop; its workers have 10 s to confirm."""
@@ -20,16 +22,16 @@ async def until_over(
         following = asyncio.create_task(watching)
         stopping = asyncio.create_task(_stopped(pressed.asked, stop))
         leaving = asyncio.create_task(pressed.leaving.wait())
-        all_three = (following, stopping, leaving)
+        all_three: tuple[asyncio.Task[Any], ...] = (following, stopping, leaving)
         try:
             done, _ = await asyncio.wait(all_three, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if following in done:
                 return _blamed(following.result(), pressed.asked.is_set())
+            if stopping in done:
+                stopping.result()  # raises where the run could not be told
             return Ending("interrupted" if done else "timeout", left=True)
         finally:
-            for task in all_three:
-                task.cancel()
-            await asyncio.gather(*all_three, return_exceptions=True)
+            await end_all(all_three)
 
 
 async def _stopped(asked: asyncio.Event, stop: Callable[[], Awaitable[None]]) -> None:

@@ -10,7 +10,7 @@ from errands_orchestrator.cli.conducting import Watched, conduct
 from errands_orchestrator.cli.connecting import Reached
 from errands_orchestrator.cli.ending import told
 from errands_orchestrator.cli.exit_codes import Exit
-from errands_orchestrator.cli.following import present
+from errands_orchestrator.cli.following import Point, present
 from errands_orchestrator.cli.manner import Manner
 from errands_orchestrator.cli.own_worker import OwnWorker
 from errands_orchestrator.cli.standing import standing_of
@@ -25,25 +25,26 @@ async def resumed(there: Reached, sid: str, own: OwnWorker | None, manner: Manne
     """Bring a session to the end of its run, and print its answer. Raises NotFound, and Conflict after a cancel."""
     file = own.file if own else None
     async with aio(there.settings) as store:
+        since = await present(store, sid)  # before the look: what ends in between is seen as news
         standing = await standing_of(store, sid)
         if standing == "cancelled":
             raise Conflict(f"the run of session {sid} was cancelled: there is nothing to resume")
         ending = Ending("completed") if standing == "completed" else None
         if ending is None:
-            ending = await _gone_on(store, there, sid, own, manner)
+            ending = await _gone_on(store, there, await _watched(store, sid, since), own, manner)
         return await told(store, sid, ending, as_json=manner.as_json, agent_file=file)
 
 
-async def _gone_on(store: reads.Store, there: Reached, sid: str, own: OwnWorker | None, manner: Manner) -> Ending:
+async def _gone_on(
+    store: reads.Store, there: Reached, watched: Watched, own: OwnWorker | None, manner: Manner
+) -> Ending:
     try:
-        known = await _known(store, there, sid, own)
+        known = await _known(store, there, watched.sid, own)
     except ModelError as unusable:
         return Ending("paused", str(unusable))
-    async with tools_again(store, there, sid, known.brief.tools, own):
-        since = await present(store, sid)
-        watched = Watched(sid, await _prompt(store, sid), since)
+    async with tools_again(store, there, watched.sid, known.brief.tools, own):
         # for a run that is not paused it means nothing, so there is no race to lose
-        await sessions.send(store, sid, "resume", kind="control")
+        await sessions.send(store, watched.sid, "resume", kind="control")
         return await conduct(store, there, watched, manner)
 
 
@@ -58,8 +59,8 @@ async def _known(store: reads.Store, there: Reached, sid: str, own: OwnWorker | 
     return known
 
 
-async def _prompt(store: reads.Store, sid: str) -> str:
-    """What a person said last."""
+async def _watched(store: reads.Store, sid: str, since: Point) -> Watched:
+    """The session to watch, under what a person said last in it."""
     entries = await sessions.entries_of(store, sid)
     spoken = (entry.text for entry in reversed(entries) if isinstance(entry, UserEntry) and entry.from_person)
-    return next(spoken, "")
+    return Watched(sid, next(spoken, ""), since)

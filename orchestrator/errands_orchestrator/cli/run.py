@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from errands_config.settings import load_settings
 from errands_orchestrator.cli.agent import checked_agent
@@ -15,7 +16,10 @@ from errands_orchestrator.cli.event_file import event_file
 from errands_orchestrator.cli.manner import Manner
 from errands_orchestrator.cli.output import AsJson
 
-Timeout = Annotated[float | None, Parameter(help="Seconds after which to leave; the session is kept. Exit code 124.")]
+Timeout = Annotated[
+    float | None,
+    Parameter(help="Seconds after which to leave; the session is kept. Exit code 124.", validator=Number(gt=0)),
+]
 LogFile = Annotated[Path | None, Parameter(help="File that gets a JSON line for each event.")]
 
 

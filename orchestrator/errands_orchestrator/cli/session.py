@@ -17,7 +17,7 @@ from errands_orchestrator.cli.agent import checked_agent
 from errands_orchestrator.cli.connecting import reached, with_store
 from errands_orchestrator.cli.event_file import event_file
 from errands_orchestrator.cli.manner import Manner
-from errands_orchestrator.cli.output import AsJson, Row, print_facts, print_json, print_rows, print_text
+from errands_orchestrator.cli.output import AsJson, Limit, Row, print_facts, print_json, print_rows, print_text
 from errands_orchestrator.cli.own_worker import OwnWorker
 from errands_orchestrator.cli.run import LogFile, Timeout
 from errands_orchestrator.cli.standing import snapshot_of
@@ -31,9 +31,7 @@ COLUMNS = ("session_id", "agent", "status", "created_at", "updated_at", "running
 
 
 @session_commands.command(name="list")
-def list_sessions(
-    *, limit: Annotated[int, Parameter(help="Most sessions to list.")] = 50, as_json: AsJson = False
-) -> None:
+def list_sessions(*, limit: Limit = 50, as_json: AsJson = False) -> None:
     """List sessions, newest first."""
     rows = with_store(lambda store, _: sessions.rows(store, limit))
     print_rows([_fields(row) for row in rows], COLUMNS, as_json=as_json, nothing="no sessions")

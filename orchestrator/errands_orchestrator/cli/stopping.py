@@ -21,9 +21,9 @@ async def stopped(there: Reached, sid: str) -> str:
     An orchestrator of our own sees to it where no other has the session.
     """
     async with aio(there.settings) as store:
+        since = await present(store, sid)  # before the look: what ends in between is seen
         if await standing_of(store, sid) in ("completed", "cancelled"):
             raise Conflict(f"session {sid} has no run going on")
-        since = await present(store, sid)
         await sessions.send(store, sid, "stopRun", kind="control")
         with own_log(there.settings.home):
             async with orchestrator(there.settings, only=sid, logs=False):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from errands_config.wire import CallState
 from errands_orchestrator import reads, sessions
 from errands_orchestrator.calls import CallRow, progress_of
 from errands_orchestrator.cli.board import Board, after, with_call, with_rows
@@ -79,7 +80,9 @@ class Watcher:
                 await self._progress(seen.facts["tool_call_id"])
             case "turn.completed":
                 await self._words()
-                self._put(with_rows(self._board, await self._rows()))
+                # of those that are new the events to come tell how far they are
+                new = [replace(row, state=CallState.WAITING) for row in await self._rows() if not row.state.is_final]
+                self._put(with_rows(self._board, new))
             case _:
                 pass
 

@@ -20,7 +20,7 @@ import structlog
 from errands_workers.attempt import Attempt
 from errands_workers.context import Reports
 from errands_workers.kinds.output import Ends, Lines
-from errands_workers.processes import descendants, kill_below, send_to_group
+from errands_workers.processes import descendants, is_dead, kill_below, send_to_group
 
 log = structlog.get_logger()
 
@@ -146,7 +146,7 @@ class ScriptRun:
         if self._process.poll() is None:
             return False
         graceful = self._asked_at is not None and time.monotonic() < self._asked_at + GRACE_SECONDS
-        return not (graceful and descendants(os.getpid()))
+        return not (graceful and any(not is_dead(pid) for pid in descendants(os.getpid())))
 
     def _force(self) -> None:
         """Ask the process to end once the call is to stop, and end all of it when the grace is over."""

@@ -1,0 +1,23 @@
+"""How asyncio tasks are ended for certain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+AGAIN_SECONDS = 0.2
+"""Pause before a task that goes on is cancelled again."""
+
+
+async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks until they have ended; what they raise stays theirs.
+
+    Once is not enough: the store's client sends a command under `asyncio.wait_for`, and in Python 3.11 that swallows a
+    cancel which comes in the moment in which the command has gone out. A task that loops would then go on for ever.
+    """
+    going = {task for task in tasks if not task.done()}
+    while going:
+        for task in going:
+            task.cancel()
+        _, going = await asyncio.wait(going, timeout=AGAIN_SECONDS)

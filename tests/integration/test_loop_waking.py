@@ -1,0 +1,75 @@
+"""A session that is woken in the very moment in which it is parked is stepped again at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest
+import redis.asyncio
+from tests.integration.errand import answering, begin, event_came
+
+from errands_config import keys
+from errands_config.scripts import sessions as scripts
+from errands_config.settings import Settings
+from errands_config.store import aio
+from errands_orchestrator import reads, sessions
+from errands_orchestrator.definitions import Library
+from errands_orchestrator.ending import end_all
+from errands_orchestrator.loop import Parts
+from errands_orchestrator.models.model import Reply
+from errands_orchestrator.ownership import LOOK_SECONDS, Ownership
+from errands_orchestrator.transcripts import Transcripts
+
+PARK = scripts.park("", "", "", None, 0).script
+
+
+class LateAnswers(redis.asyncio.Redis):
+    """A connection on which the answer of a park is under way for as long as `meanwhile` takes, once."""
+
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def evalsha(self, sha: str, numkeys: int, *keys_and_args: Any) -> Any:
+        answer = await super().evalsha(sha, numkeys, *keys_and_args)
+        if sha == PARK.sha and self.meanwhile:
+            happens, self.meanwhile = self.meanwhile, None
+            await happens()
+        return answer
+
+
+@pytest.fixture
+async def late(settings: Settings, astore: redis.asyncio.Redis) -> AsyncGenerator[LateAnswers]:
+    async with aio(settings) as plain, LateAnswers(connection_pool=plain.connection_pool) as client:
+        yield client
+
+
+async def test_a_letter_that_comes_while_the_answer_of_the_park_is_under_way_is_taken_at_once(
+    late: LateAnswers, astore: redis.asyncio.Redis
+) -> None:
+    async def nudge(cids: object) -> None: ...
+
+    library = Library(late, answering(lambda messages: Reply("heard")))
+    ownership = Ownership(Parts(late, library, Transcripts(late), nudge, None, 6000), late)
+    sid = await begin(astore)
+    rung: list[bool] = []
+
+    async def letter_comes() -> None:
+        await sessions.send(astore, sid, "one more thing")
+        assert await reads.pop_next(astore, keys.BELL, 1) == sid
+        rung.append(await ownership.take(sid))
+
+    await astore.script_load(PARK.text)
+    await astore.delete(keys.BELL)
+    late.meanwhile = letter_comes
+    looking = asyncio.create_task(ownership.look())
+    await event_came(astore, sid, "turn.completed")
+    first = time.monotonic()
+    await event_came(astore, sid, "turn.completed", 2)
+    took = time.monotonic() - first
+
+    await ownership.close()
+    await end_all([looking])
+    assert rung == [False]  # it was in hand still
+    assert took < LOOK_SECONDS / 2
