@@ -20,6 +20,7 @@ from redis.connection import parse_url
 from redis.exceptions import AuthenticationError, AuthorizationError, BusyLoadingError, OutOfMemoryError, ReadOnlyError
 from redis.retry import Retry
 
+from errands_config.aio_connections import pool
 from errands_config.errors import ConfigError, StoreUnreachable
 from errands_config.settings import Settings
 
@@ -125,14 +126,14 @@ def _without_repeats(settings: Settings, seconds: float, *, connect_seconds: flo
 
 
 def _pooled(settings: Settings, connections: int, seconds: float, retry: AsyncRetry) -> redis.asyncio.Redis:
-    pool = redis.asyncio.BlockingConnectionPool.from_url(
+    connection_pool = pool(
         store_url(settings),
         max_connections=connections,
         timeout=AIO_WAIT_SECONDS,
         retry=retry,
         **_options(seconds),
     )
-    return redis.asyncio.Redis.from_pool(pool)
+    return redis.asyncio.Redis.from_pool(connection_pool)
 
 
 def _options(seconds: float, connect_seconds: float = CONNECT_SECONDS) -> _Options:
