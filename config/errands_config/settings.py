@@ -35,7 +35,7 @@ NOT_SETTINGS = frozenset(
 Durability: TypeAlias = Literal["durable", "fast"]
 
 _URL_OPTIONS = frozenset({"db", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"})
-_CONFIDENTIAL = frozenset({"redis_url", "api_keys", "secret_key"})
+_CONFIDENTIAL = frozenset({"redis_url", "api_keys"})
 
 
 def _store_url(url: str) -> str:
@@ -85,9 +85,6 @@ class Settings(BaseSettings):
         max_length=253,
         description="Name of this machine in worker names and lists.",
     )
-    secret_key: SecretStr | None = Field(
-        default=None, description="The deployment's key, from which continuation tokens are made."
-    )
     api_keys: dict[str, SecretStr] = Field(
         default_factory=dict[str, SecretStr],
         description='Model keys that agent files may name in apiKeyId, as JSON: {"name": "key"}.',
@@ -110,17 +107,8 @@ class Settings(BaseSettings):
     partition_seconds: float = Field(
         default=60, gt=0, description="A worker that cannot reach the store for that long kills its tools."
     )
-    max_call_seconds: float = Field(
-        default=86_400, gt=0, description="Longest run of one attempt of a call where nothing else is said."
-    )
-    max_result_bytes: int = Field(default=65_536, ge=1, description="Most of one result that the model gets.")
     max_stored_bytes: int = Field(
         default=8 * 1024 * 1024, ge=1, description="Most of one result that is stored; of a larger one, head and tail."
-    )
-    mail_inline_bytes: int = Field(
-        default=16_384,
-        ge=0,
-        description="A larger result is not copied into the session's mail; it is read from the call.",
     )
 
     @model_validator(mode="after")
@@ -130,10 +118,6 @@ class Settings(BaseSettings):
             raise ValueError("ERRANDS_LOST_AFTER_SECONDS must be at least three times ERRANDS_BEAT_SECONDS")
         if self.partition_seconds < self.lost_after_seconds:
             raise ValueError("ERRANDS_PARTITION_SECONDS must not be less than ERRANDS_LOST_AFTER_SECONDS")
-        if self.max_stored_bytes < max(self.max_result_bytes, self.mail_inline_bytes):
-            raise ValueError(
-                "ERRANDS_MAX_STORED_BYTES must not be less than ERRANDS_MAX_RESULT_BYTES or ERRANDS_MAIL_INLINE_BYTES"
-            )
         return self
 
     @property

@@ -51,7 +51,7 @@ def publication_of(
     cid: str, sid: str, tool: str, queue: str, policy: CallPolicy, now: int, direct: bool
 ) -> Publication:
     """A call's first message. Not `direct`: the broker is not the store, and the dispatcher sends it."""
-    text = message(first_publication(cid, sid, tool, queue, now)) if direct else ""
+    text = message(first_publication(cid, sid, tool, queue, now, policy.timeout_seconds)) if direct else ""
     return Publication(cid, queue, int(policy.queue_timeout_seconds * 1000), text)
 
 

@@ -26,6 +26,9 @@ from errands_config.wire import TaskMessage
 
 log = structlog.get_logger()
 
+BACKSTOP_SECONDS = 60.0
+"""How long after a call's own limit Celery's comes."""
+
 AWAY = (OperationalError, BatchPublishError)
 """What kombu raises of a broker that will be back by itself."""
 
@@ -37,6 +40,8 @@ class Publication:
     celery_id: str
     task: str
     body: TaskMessage
+    limit_seconds: float
+    """Celery's own limit, which kills the pool process: only a backstop, should supervisor and launcher both fail."""
 
     @property
     def shown(self) -> str:
@@ -44,16 +49,17 @@ class Publication:
         return f"session={self.body.session} call={self.body.call} attempt={self.body.attempt}"
 
 
-def first_publication(cid: str, sid: str, tool: str, queue: str, now: int) -> Publication:
+def first_publication(cid: str, sid: str, tool: str, queue: str, now: int, timeout_seconds: float) -> Publication:
     """The message that a commit publishes: the call's first attempt."""
     body = TaskMessage(call=cid, session=sid, queue=queue, attempt=1, published=now)
-    return Publication(cid, f"tool.{tool}", body)
+    return Publication(cid, f"tool.{tool}", body, timeout_seconds + BACKSTOP_SECONDS)
 
 
 def repeated_publication(again: Republish) -> Publication:
     """A message published again: same attempt, a Celery id of its own."""
     body = TaskMessage(call=again.cid, session=again.sid, queue=again.queue, attempt=again.attempt, published=again.now)
-    return Publication(f"{again.cid}.{again.attempt}r{again.count}", f"tool.{again.tool}", body)
+    celery_id = f"{again.cid}.{again.attempt}r{again.count}"
+    return Publication(celery_id, f"tool.{again.tool}", body, again.timeout_seconds + BACKSTOP_SECONDS)
 
 
 def _options(publication: Publication) -> dict[str, Any]:
@@ -64,6 +70,7 @@ def _options(publication: Publication) -> dict[str, Any]:
         "argsrepr": "()",
         "kwargsrepr": publication.shown,
         "ignore_result": True,
+        "time_limit": publication.limit_seconds,
     }
 
 
@@ -72,7 +79,7 @@ def _form() -> dict[str, Any]:
     """A message as kombu writes it, from a broker in memory."""
     app = Celery("errands", broker="memory://", set_as_current=False)
     body = TaskMessage(call="c", session="s", queue="form", attempt=1, published=0)
-    app.send_task("tool.form", **_options(Publication("c", "tool.form", body)))
+    app.send_task("tool.form", **_options(Publication("c", "tool.form", body, 1.0)))
     with app.connection_for_read() as connection:
         channel: Any = connection.default_channel
         return cast("dict[str, Any]", channel._get("form"))
@@ -87,6 +94,7 @@ def message(publication: Publication) -> str:
         "id": publication.celery_id,
         "root_id": publication.celery_id,
         "kwargsrepr": publication.shown,
+        "timelimit": [publication.limit_seconds, None],
     }
     properties = form["properties"] | {
         "correlation_id": publication.celery_id,

@@ -57,7 +57,7 @@ class Hold:
     lost: bool = False
 
 
-class Lost(Exception):  # noqa: N818 - not an error: somebody else has the session now
+class Lost(Exception):
     """The session belongs to somebody else now."""
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -84,7 +83,7 @@ class Desk:
         """The Celery message of an attempt."""
         now = int(time.time() * 1000)
         body = TaskMessage(call=cid, session=self.sid, queue=queue, attempt=attempt, published=now)
-        return message(CeleryMessage(f"{cid}{suffix}", f"tool.{tool}", body))
+        return message(CeleryMessage(f"{cid}{suffix}", f"tool.{tool}", body, 3600))
 
     def publish(self, text: str, queue: str = "default") -> None:
         """Put a message on a queue."""
@@ -182,6 +181,10 @@ class Worker:
         """Process ids of the pool processes that live; a dead one is replaced in a moment."""
         return eventually(lambda: [pid for pid in children(self.celery) if not is_dead(pid)])
 
+    def tool_processes(self) -> list[int]:
+        """Every living process that was begun for a call, wherever it is now."""
+        return marked_processes(*self.incarnations(), *settled(self.store))
+
     def incarnations(self) -> list[str]:
         """Those that beat, without the settled ones."""
         names: Any = self.store.zrange(keys.WORKERS, 0, -1)
@@ -192,9 +195,18 @@ class Worker:
         eventually(
             lambda: any(self.store.exists(keys.catalogue(name)) for name in self.incarnations()),
             within=20,
-            saying=f"the worker offers its tools; its log is {self.log}: {self.log.read_text()[-2000:]}",
+            saying="the worker offers its tools",
         )
         return next(name for name in self.incarnations() if self.store.exists(keys.catalogue(name)))
+
+    def ready_or_told(self) -> None:
+        """Wait until it offers its tools; if it never does, have it say where it is."""
+        try:
+            self.ready()
+        except AssertionError as late:
+            self.launcher.send_signal(signal.SIGABRT)
+            self.launcher.wait(5)
+            raise AssertionError(f"the worker is not ready; its log:\n{self.log.read_text()[-4000:]}") from late
 
     def stop(self, number: signal.Signals = signal.SIGTERM, within: float = 20) -> int:
         """Tell the launcher to stop and wait for its end; answers its exit code."""
@@ -220,19 +232,19 @@ def a_worker(
     with log.open("ab") as file, plain(settings) as store:
         launcher = subprocess.Popen(
             [sys.executable, "-m", "errands_workers", *tools, *(words or ("--slots", "1"))],
-            env={**environment, "ERRANDS_REDIS_URL": settings.redis_url or "", **variables},
+            env={**environment, "PYTHONFAULTHANDLER": "1", "ERRANDS_REDIS_URL": settings.redis_url or "", **variables},
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stderr=file,
         )
         worker = Worker(launcher, log, store)
         try:
-            worker.ready()
+            worker.ready_or_told()
             yield worker
         finally:
             launcher.kill()
             launcher.wait()
-            for pid in marked_processes(*worker.incarnations(), *settled(store)):
+            for pid in worker.tool_processes():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -258,17 +270,3 @@ def _environments() -> Iterator[tuple[int, bytes]]:
 def below(pid: int) -> list[int]:
     """What lives below a process."""
     return [one for one in descendants(pid) if not is_dead(one)]
-
-
-def sleepers() -> int:
-    """How many processes on this machine sleep for a thousand seconds: what the tests' tools begin."""
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if _readable(path)]
-    return sum(re.fullmatch(rb"sleep\0" + rb"1000\0", line) is not None for line in lines)
-
-
-def _readable(path: Path) -> bool:
-    try:
-        path.read_bytes()
-    except OSError:
-        return False
-    return True

@@ -27,10 +27,10 @@ from errands_orchestrator.dispatcher import (
 OF_THE_SENDER = {"reply_to", "origin", "delivery_tag"}
 """Who sent it and which copy it is; no reader of ours looks at them."""
 CASES = {
-    "plain": first_publication("c1", "s1", "work", "default", 1_700_000_000_000),
-    "odd": first_publication("01a22dfb-45b8-7807-a732-244397330bfc", "s-1", "bash_run-tests_2", "gpu.big_one-2", 1),
-    "longest names": first_publication("c" * 64, "s" * 64, "t" * 64, "q" * 64, 2**42),
-    "a repeat": repeated_publication(Republish("c1", "s1", "q.1", "work-it", 2, 3, 1_700_000_000_000)),
+    "plain": first_publication("c1", "s1", "work", "default", 1_700_000_000_000, 900),
+    "odd": first_publication("01a22dfb-45b8-7807-a732-244397330bfc", "s-1", "bash_run-tests_2", "gpu.big-2", 1, 0.5),
+    "longest names": first_publication("c" * 64, "s" * 64, "t" * 64, "q" * 64, 2**42, 86_400),
+    "a repeat": repeated_publication(Republish("c1", "s1", "q.1", "work-it", 2, 3, 1_700_000_000_000, 10.5)),
 }
 
 
@@ -50,6 +50,7 @@ def sent_by_kombu(app: Celery, store: redis.Redis, publication: Publication) -> 
         argsrepr="()",
         kwargsrepr=publication.shown,
         ignore_result=True,
+        time_limit=publication.limit_seconds,
     )
     return json.loads(cast("str", store.rpop(publication.body.queue)))
 

@@ -34,7 +34,7 @@ LEASE_MS = 300
 SESSIONS, LETTERS, OWNERS = 100, 8, 24
 
 
-class Dead(Exception):  # noqa: N818 - not an error: this owner was killed
+class Dead(Exception):
     """Nobody goes on here."""
 
 

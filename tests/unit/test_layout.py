@@ -20,7 +20,20 @@ PURE = {
     f"orchestrator/errands_orchestrator/{name}.py"
     for name in ("session", "stepper", "turn", "attach", "notices", "texts", "transcript", "arrivals", "decisions")
 } | {"config/errands_config/policy.py", "config/errands_config/predicate.py", "config/errands_config/glob.py"}
-EFFECTS = {"redis", "celery", "kombu", "asyncio", "time", "datetime", "random", "secrets", "uuid", "uuid6", "os", "socket"}
+EFFECTS = {
+    "redis",
+    "celery",
+    "kombu",
+    "asyncio",
+    "time",
+    "datetime",
+    "random",
+    "secrets",
+    "uuid",
+    "uuid6",
+    "os",
+    "socket",
+}
 NO_NAMES = re.compile(r"(utils?|helpers?|common|manager|base|core|misc)$")
 
 

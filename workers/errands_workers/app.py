@@ -20,11 +20,9 @@ log = structlog.get_logger()
 Runner = Callable[[TaskMessage], Dropped | Ended]
 
 _SHOWN_AS_FAILURE = frozenset({CallState.FAILED, CallState.TIMED_OUT})
-_BACKSTOP_SECONDS = 60
-"""Celery's own limit comes so long after the longest call: it kills the pool process, so it must never be first."""
 
 
-class CallFailed(Exception):  # noqa: N818 - its name is what Flower shows
+class CallFailed(Exception):
     """What Celery and Flower see of a call that failed: the kind of failure, nothing of the tool's own exception."""
 
 
@@ -40,7 +38,6 @@ def make_app(settings: Settings) -> Celery:
         worker_pool_start_method="fork",
         task_serializer="json",
         accept_content=["json"],
-        task_time_limit=settings.max_call_seconds + _BACKSTOP_SECONDS,
         worker_send_task_events=True,
         task_send_sent_event=True,
         worker_hijack_root_logger=False,

@@ -129,6 +129,7 @@ class Republish:
     attempt: int
     count: int
     now: int
+    timeout_seconds: float
 
 
 def repeat(cid: str, queue: str, patience_ms: int = 2_000) -> Invocation[Republish | None]:
@@ -140,7 +141,7 @@ def repeat(cid: str, queue: str, patience_ms: int = 2_000) -> Invocation[Republi
     def parse(answer: Any) -> Republish | None:
         if answer[0] != "publish":
             return None
-        _, now, count, attempt, sid, tool = answer
-        return Republish(cid, sid, queue, tool, int(attempt), int(count), int(now))
+        _, now, count, attempt, sid, tool, seconds = answer
+        return Republish(cid, sid, queue, tool, int(attempt), int(count), int(now), float(seconds))
 
     return _REPEAT.use(named, {"cid": cid, "patience_ms": patience_ms}, parse)

@@ -29,4 +29,4 @@ local dropped = empty_since and empty_since + patience <= now and score + patien
 if score ~= 0 and not overtaken and not dropped then return {'no'} end
 redis.call('ZADD', K.queued, now, A.cid)
 local count = redis.call('HINCRBY', K.call, 'published', 1)
-return {'publish', now, count, c.attempt, c.session, c.tool}
+return {'publish', now, count, c.attempt, c.session, c.tool, tostring(cjson.decode(c.policy).timeout_seconds)}
