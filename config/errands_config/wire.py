@@ -110,6 +110,8 @@ class Claimed(Frozen):
     arguments: str
     """JSON text of an object."""
     policy: CallPolicy
+    turn: int = 0
+    """The model's answer that made the call, counted from 1."""
     attempt: int
     token: str
     """128 random bits, hex: this attempt's right to write."""

@@ -13,8 +13,8 @@ AGAIN_SECONDS = 0.2
 async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel tasks until they have ended; what they raise stays theirs.
 
-    Once is not enough: the store's client sends a command under `asyncio.wait_for`, and in Python 3.11 that swallows a
-    cancel which comes in the moment in which the command has gone out. A task that loops would then go on for ever.
+    Once may not be enough: a library that awaits with `asyncio.wait_for` swallows, in Python 3.11, a cancel which comes
+    as what it waits for is done. A task that loops would then go on for ever, and the process with it.
     """
     going = {task for task in tasks if not task.done()}
     while going:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Sequence
 import structlog
 
 from errands_config import keys
+from errands_config.defects import place_of
 from errands_config.errors import ErrandsError
 from errands_config.scripts import sessions as scripts
 from errands_config.scripts.script import arun
@@ -122,9 +123,9 @@ class Ownership:
             log.info("session.lost", session_id=hold.sid)
         except reads.AWAY as away:
             self._store_failed(away)
-        except Exception:
+        except Exception as broken:
             # It could not even be set aside; whoever acquires it when the lease has run out tries again.
-            log.exception("session.stuck", session_id=hold.sid)
+            _tell("session.stuck", hold.sid, broken)
         finally:
             self._held.pop(hold.sid, None)
             if self._full or hold.wake.is_set():  # a slot is free; or mail came while the park's answer was on its way
@@ -138,7 +139,7 @@ class Ownership:
             raise
         except Exception as broken:
             # A step that fails would fail again at every takeover: the session is set aside with the cause instead.
-            log.exception("session.broken", session_id=hold.sid)
+            _tell("session.broken", hold.sid, broken)
             self._parts.transcripts.forget(hold.sid)
             await loop.pause(f"internal error: {type(broken).__name__}")
         self._look_in(loop.timer_ms)
@@ -214,3 +215,7 @@ class Ownership:
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
         await end_all(self._running)
+
+
+def _tell(kind: str, sid: str, defect: Exception) -> None:
+    log.error(kind, session_id=sid, error=type(defect).__name__, place=place_of(defect))

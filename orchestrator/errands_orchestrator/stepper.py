@@ -107,6 +107,8 @@ def _absorb(draft: _Draft, arrival: Arrival) -> None:
 
 def _acquired(draft: _Draft) -> None:
     draft.cancel = True
+    # one that lies further ahead was set before the store's clock went back
+    draft.put(retry_at=min(draft.session.retry_at, draft.now + round(LONGEST_PAUSE_SECONDS * 1000)))
     if draft.session.phase is Phase.ASKING and draft.session.retry_at <= draft.now:
         draft.tell("turn.restarted", turn=str(draft.session.turn + 1))
 

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.acceptance.desk import Desk, Worker, below, sleepers
+from tests.acceptance.desk import Desk, Worker, below
 from tests.waiting import eventually
 
 from errands_config.wire import CallState
@@ -11,7 +11,7 @@ from errands_config.wire import CallState
 pytest_plugins = ("tests.acceptance.worker_fixtures",)
 
 
-def _cancelled(desk: Desk, cid: str) -> float:
+def _cancelled(desk: Desk, worker: Worker, cid: str) -> float:
     """Cancel a running call; answers the seconds until its end."""
     pid = desk.running(cid)
     asked = time.monotonic()
@@ -19,7 +19,7 @@ def _cancelled(desk: Desk, cid: str) -> float:
     outcome = desk.end(cid)
     taken = time.monotonic() - asked
     assert (outcome.state, outcome.by, outcome.reason) == (CallState.CANCELLED, "user", "enough")
-    assert (below(pid), sleepers()) == ([], 0)
+    assert (below(pid), worker.tool_processes()) == ([], [])
     return taken
 
 
@@ -37,7 +37,7 @@ def test_a_function_that_can_be_interrupted_ends_at_once_and_its_process_takes_t
     desk: Desk, worker: Worker, tool: str, arguments: dict[str, object]
 ):
     [pid] = worker.pool()
-    assert _cancelled(desk, desk.call(tool, arguments)) < 0.5
+    assert _cancelled(desk, worker, desk.call(tool, arguments)) < 0.5
     following = desk.call("add", a=1, b=2)
     assert desk.end(following, within=1).result == "3"
     assert worker.pool() == [pid]
@@ -48,14 +48,14 @@ def test_a_function_that_can_be_interrupted_ends_at_once_and_its_process_takes_t
 )
 def test_a_function_that_goes_on_is_ended_with_its_process(desk: Desk, worker: Worker, tool: str, mode: str):
     [pid] = worker.pool()
-    assert _cancelled(desk, desk.call(tool, mode=mode)) < 3
+    assert _cancelled(desk, worker, desk.call(tool, mode=mode)) < 3
     eventually(lambda: pid not in worker.pool(), within=1)
     assert desk.result("add", a=1, b=2) == 3
 
 
 def test_a_function_that_holds_the_interpreter_is_ended_by_the_launcher(desk: Desk, worker: Worker):
     [pid] = worker.pool()
-    assert _cancelled(desk, desk.call("fake", mode="holds_the_interpreter")) < 6
+    assert _cancelled(desk, worker, desk.call("fake", mode="holds_the_interpreter")) < 6
     assert pid not in worker.pool()
     assert desk.result("add", a=1, b=2) == 3
 
@@ -74,4 +74,4 @@ def test_a_function_that_holds_the_interpreter_beyond_its_time_has_timed_out(des
 
 def test_what_a_function_begins_ends_with_it(desk: Desk, worker: Worker):
     assert desk.result("fake", mode="processes") == "begun"
-    assert (below(worker.pool()[0]), sleepers()) == ([], 0)
+    assert worker.tool_processes() == []

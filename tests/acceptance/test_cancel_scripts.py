@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from tests.acceptance.desk import ROOT, Desk, Worker, below, sleepers
+from tests.acceptance.desk import ROOT, Desk, Worker, below
 from tests.waiting import eventually
 
 from errands_config import keys
@@ -34,7 +34,7 @@ def test_a_tree_that_ignores_term_is_gone_within_two_seconds_and_the_process_tak
     assert time.monotonic() - asked < 2
     assert (outcome.state, outcome.by, outcome.reason) == (CallState.CANCELLED, "user", "changed my mind")
     assert outcome.confirmed
-    assert (below(pid), sleepers()) == ([], 0)
+    assert (below(pid), worker.tool_processes()) == ([], [])
     following = desk.call("bash_fake", mode="say", text="next")
     assert desk.end(following, within=1).result == "next"
     assert int(desk.field(following, "pid")) == pid
@@ -58,14 +58,14 @@ def test_a_script_and_a_child_of_it_that_obey_are_over_without_waiting_for_the_g
     assert time.monotonic() - asked < GRACE_SECONDS
 
 
-def test_a_wish_without_a_nudge_is_met_at_the_next_beat(desk: Desk):
+def test_a_wish_without_a_nudge_is_met_at_the_next_beat(desk: Desk, worker: Worker):
     cid = desk.call("bash_fake", mode="sleep")
     desk.running(cid)
     asked = time.monotonic()
     desk.cancel(cid)
     assert desk.end(cid).state == CallState.CANCELLED
     assert time.monotonic() - asked < 3
-    assert sleepers() == 0
+    assert worker.tool_processes() == []
 
 
 def test_a_nudge_without_a_wish_means_nothing(desk: Desk, worker: Worker):
@@ -83,12 +83,12 @@ def test_a_script_that_outstays_its_time_is_ended_with_its_tree(desk: Desk, work
     outcome = desk.end(cid)
     assert (outcome.state, outcome.timeout_seconds) == (CallState.TIMED_OUT, 1)
     assert time.monotonic() - began < 3
-    assert (below(pid), sleepers()) == ([], 0)
+    assert (below(pid), worker.tool_processes()) == ([], [])
 
 
-def test_what_a_script_leaves_behind_ends_with_it(desk: Desk):
+def test_what_a_script_leaves_behind_ends_with_it(desk: Desk, worker: Worker):
     assert desk.result("bash_fake", mode="leave_behind") == "done"
-    assert sleepers() == 0
+    assert worker.tool_processes() == []
 
 
 def test_an_endless_output_is_stopped_within_bounds(desk: Desk):
@@ -104,7 +104,7 @@ def test_a_revoke_from_celerys_command_line_cancels_a_running_call_as_operator(d
     assert cid in _control(worker, "revoke", cid)
     outcome = desk.end(cid)
     assert (outcome.state, outcome.by) == (CallState.CANCELLED, "operator")
-    assert (worker.pool(), sleepers()) == ([pid], 0)
+    assert (worker.pool(), worker.tool_processes()) == ([pid], [])
 
 
 def test_a_terminate_with_kill_of_a_repeated_message_kills_no_pool_process(
@@ -113,7 +113,7 @@ def test_a_terminate_with_kill_of_a_repeated_message_kills_no_pool_process(
     cid, pid = _deaf_call(desk)
     make_app(worker_settings).control.terminate(f"{cid}.1r2", signal="KILL")
     assert desk.end(cid).by == "operator"
-    assert (worker.pool(), sleepers()) == ([pid], 0)
+    assert (worker.pool(), worker.tool_processes()) == ([pid], [])
 
 
 def test_a_revoke_of_a_queued_call_ends_it_at_once_and_it_never_starts(desk: Desk, worker: Worker):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.acceptance.desk import ROOT, Desk, a_store, a_worker, below, sleepers
+from tests.acceptance.desk import ROOT, Desk, a_store, a_worker, below
 from tests.waiting import eventually
 
 from errands_config import keys
@@ -82,7 +82,7 @@ def test_a_worker_that_is_told_to_stop_twice_ends_its_tools_and_says_what_was_lo
         eventually(lambda: "worker.stopping" in worker.log.read_text())
         assert worker.stop(signal.SIGINT, within=5) == 1
         assert [desk.state(cid) for cid in calls] == [CallState.ORPHANED] * 2
-        assert sleepers() == 0
+        assert worker.tool_processes() == []
 
 
 def test_a_worker_serves_the_queues_that_its_tools_name_or_that_it_is_told(tmp_path: Path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.desk import Desk, Worker, a_store, a_worker, below, marked_processes, settled, sleepers
+from tests.acceptance.desk import Desk, Worker, a_store, a_worker, below, marked_processes, settled
 from tests.waiting import eventually
 
 from errands_config.scripts.script import run
@@ -55,7 +55,7 @@ def test_a_killed_pool_process_leaves_nothing_and_its_call_is_orphaned_at_once(d
     os.kill(pid, signal.SIGKILL)
     outcome = desk.end(cid, within=2)
     assert (outcome.state, outcome.reason) == (CallState.ORPHANED, "its pool process died")
-    assert sleepers() == 0
+    assert mortal.tool_processes() == []
     assert desk.result("add", a=1, b=2) == 3
 
 
@@ -81,7 +81,7 @@ def test_a_killed_celery_process_leaves_nothing_and_a_new_incarnation_serves(des
     os.kill(mortal.celery, signal.SIGKILL)
     outcome = desk.end(cid, within=2)
     assert (outcome.state, outcome.reason) == (CallState.ORPHANED, "its worker died")
-    assert sleepers() == 0
+    assert mortal.tool_processes() == []
     assert before in settled(mortal.store)
     assert mortal.ready() != before
     assert desk.result("add", a=1, b=2) == 3
@@ -91,7 +91,7 @@ def test_a_worker_that_finds_itself_given_up_kills_its_tools_and_begins_anew(des
     before = mortal.ready()
     cid, pid = _deaf_call(desk)
     run(mortal.store, settle(before))
-    eventually(lambda: is_dead(pid) and sleepers() == 0, within=3)
+    eventually(lambda: is_dead(pid) and mortal.tool_processes() == [], within=3)
     assert desk.end(cid).state == CallState.ORPHANED
     assert mortal.ready() != before
     assert desk.result("add", a=1, b=2) == 3

@@ -22,7 +22,12 @@ def events(worker_settings: Settings) -> Iterator[list[dict[str, Any]]]:
     seen: list[dict[str, Any]] = []
     with make_app(worker_settings).connection_for_read() as connection:
         receiver = make_app(worker_settings).events.Receiver(connection, handlers={"*": seen.append})
-        thread = threading.Thread(target=lambda: list(receiver.consume(limit=None, wakeup=False)))
+
+        def listen() -> None:
+            for _ in receiver.consume(limit=None, wakeup=False):
+                pass
+
+        thread = threading.Thread(target=listen)
         thread.start()
         try:
             eventually(lambda: seen, saying="the worker's heartbeat is heard")

@@ -80,9 +80,9 @@ def running_calls(store: redis.Redis) -> int:
     return sum(store.hget(name, "state") == "running" for name in records)
 
 
-def is_idle(user: Person) -> bool:
+def status_of_the_session(user: Person) -> str:
     [session] = json.loads(user.types("session", "list", "--json").out)
-    return session["status"] == "idle"
+    return session["status"]
 
 
 def kill_tree(worker: Worker) -> None:
@@ -104,7 +104,7 @@ def test_the_model_is_told_within_eight_seconds_that_the_worker_of_its_call_is_g
         user = a_user(tmp_path, settings, stub)
         run = user.begins("run", "agent.json", "go")
         wait_for_running_calls(settings, 1)
-        eventually(lambda: len(stub.journal) == 2, saying="the model was given its placeholder")
+        eventually(lambda: status_of_the_session(user) == "waiting_calls", saying="turn 2 is committed")
 
         killed = time.monotonic()
         kill_tree(worker)
@@ -127,14 +127,14 @@ def test_another_orchestrator_delivers_every_result_once_when_one_is_killed(
         user = a_user(tmp_path, settings, stub, asyncYieldStrategy="yieldWhenAllDone")
         run = user.begins("run", "agent.json", "go")
         wait_for_running_calls(settings, 3)
-        eventually(lambda: len(stub.journal) == 2, saying="the model was given its placeholders")
+        eventually(lambda: status_of_the_session(user) == "waiting_calls", saying="turn 2 is committed")
 
         run.process.kill()
         run.process.wait()
         for file in files:
             file.touch()
         with an_orchestrator(user):
-            eventually(lambda: is_idle(user), within=25, saying="the run ends")
+            eventually(lambda: status_of_the_session(user) == "idle", within=25, saying="the run ends")
 
         said = everything_said_to_the_model(stub)
         assert [said.count(f"{file} is open") for file in files] == [1, 1, 1]
@@ -151,7 +151,7 @@ def test_a_session_whose_run_was_killed_is_resumed_and_hears_its_result_once(
         user = a_user(tmp_path, settings, stub)
         run = user.begins("run", "agent.json", "go")
         wait_for_running_calls(settings, 1)
-        eventually(lambda: len(stub.journal) == 2, saying="the model was given its placeholder")
+        eventually(lambda: status_of_the_session(user) == "waiting_calls", saying="turn 2 is committed")
 
         run.process.kill()
         run.process.wait()
@@ -173,7 +173,7 @@ def test_a_restart_of_the_store_ends_no_call_and_loses_no_result(
             user = a_user(tmp_path, settings, stub)
             run = user.begins("run", "agent.json", "go")
             wait_for_running_calls(settings, 1)
-            eventually(lambda: len(stub.journal) == 2, saying="the model was given its placeholder")
+            eventually(lambda: status_of_the_session(user) == "waiting_calls", saying="turn 2 is committed")
             running = below(worker.launcher.pid)
 
             store.server.kill()

@@ -106,6 +106,14 @@ def test_the_endpoint_may_ask_for_a_longer_pause_of_at_most_a_minute(asked_for: 
     assert decisions == (Wait(driver.now + wait),)
 
 
+def test_a_new_owner_waits_no_longer_for_a_retry_than_the_longest_pause_even_if_the_clock_went_back() -> None:
+    driver = asking()
+    driver.take(AskFailed("rate_limited", retryable=True))
+    driver.now -= 3_600_000
+
+    assert driver.take(Acquired()) == (Wait(driver.now + 60_000),)
+
+
 def test_an_answer_forgets_the_failures_before_it() -> None:
     driver = asking()
     driver.take(AskFailed("server", retryable=True))

@@ -41,8 +41,7 @@ class Board:
     @classmethod
     def create(cls) -> Self:
         """A new board, without a name: it is gone with its last process."""
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+        descriptor = _nameless_file()
         os.ftruncate(descriptor, _OFFERS_AT)
         board = cls(descriptor)
         board.answered()
@@ -81,6 +80,13 @@ class Board:
         for at in range(_FIRST, _NUMBERS, 3):
             if pid := self._numbers[at]:
                 yield PoolSign(pid, self._numbers[at + 1], self._numbers[at + 2])
+
+
+def _nameless_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("errands-board")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 class BoardSlot:

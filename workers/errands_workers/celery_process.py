@@ -53,16 +53,17 @@ def serve(settings: Settings, plan: WorkerPlan, catalogue: Catalogue, options: l
     """Run the Celery worker in this process. `options` are Celery's own and come last, so that they count."""
     incarnation = os.environ[INCARNATION_VARIABLE]
     board = Board(plan.board) if plan.board is not None else None
+    queues = catalogue.queues(plan.queues)
     app = make_app(settings)
     replace_revoke(settings)
     dying_with_parent()  # looked up once, for every pool process
     _serve_calls(app, settings, catalogue, incarnation, board)
     signals.setup_logging.connect(_keep_ours, weak=False)
-    _when_ready(lambda consumer: _ready(consumer, board, catalogue))
+    _when_ready(lambda consumer: _ready(consumer, board, catalogue, queues))
     app.worker_main(
         [
             "--quiet", "worker", "--hostname", f"{incarnation}@{settings.host}", "--loglevel", "WARNING",
-            "--queues", ",".join(catalogue.queues(plan.queues)), "--concurrency", str(plan.slots),
+            "--queues", ",".join(queues), "--concurrency", str(plan.slots),
             "--without-gossip", "--without-mingle", *options,
         ]
     )  # fmt: skip
@@ -97,13 +98,14 @@ def _when_ready(act: Callable[[Any], None]) -> None:
     signals.worker_ready.connect(ready, weak=False)
 
 
-def _ready(consumer: Any, board: Board | None, catalogue: Catalogue) -> None:
-    """Leave the offers for the launcher, and have dead pool processes replaced soon.
+def _ready(consumer: Any, board: Board | None, catalogue: Catalogue, queues: tuple[str, ...]) -> None:
+    """Leave for the launcher what is offered, and have dead pool processes replaced soon.
 
     Celery looks when a process ends, but that look often comes before the kernel can tell, and the next 5 s later.
     """
     if board:
-        board.offer(orjson.dumps({offer.name: offer.model_dump_json() for offer in catalogue.offers}))
+        offers = {offer.name: offer.model_dump_json() for offer in catalogue.offers}
+        board.offer(orjson.dumps({"queues": queues, "offers": offers}))
     if consumer.hub:
         consumer.hub.call_repeatedly(_REPLACE_SECONDS, consumer.pool.maintain_pool)
 

@@ -47,6 +47,9 @@ class Incarnation:
         self._board = Board.create()
         self._process: subprocess.Popen[bytes] | None = None
         self._pool: frozenset[int] = frozenset()
+        self._queues = plan.queues
+        self._since = 0
+        self._is_ready = False
         self._wished: dict[str, float] = {}
 
     # ---- the Celery process
@@ -102,6 +105,7 @@ class Incarnation:
         try:
             answer = run(self._store, beat(self.id, self._facts()))
             self._board.answered()
+            self._since = self._since or answer.now
             if answer.state == "ok":
                 self._serve(answer)
         except redis.RedisError as away:
@@ -113,23 +117,26 @@ class Incarnation:
         return {
             "host": self._settings.host,
             "launcher": str(os.getpid()),
-            "queues": ",".join(self._plan.queues),
+            "queues": ",".join(self._queues),
             "slots": str(self._plan.slots),
+            "started": str(self._since or ""),
         }
 
     def _serve(self, answer: Beat) -> None:
         if not answer.offers and (offers := self._board.offers):
-            self._publish(offers)
+            self._publish(orjson.loads(offers))
         self._settle_dead(answer.calls)
         self._pass_on(answer.wishes, answer.calls)
         self._kill_silent(answer.calls)
 
-    def _publish(self, text: bytes) -> None:
-        offers: dict[Any, Any] = orjson.loads(text)
-        if offers:
+    def _publish(self, ready: dict[str, Any]) -> None:
+        self._queues = tuple(ready["queues"])
+        if offers := ready["offers"]:
             self._store.hset(keys.catalogue(self.id), mapping=offers)
             self._store.expire(keys.catalogue(self.id), keys.CATALOGUE_SECONDS)
-        log.info("worker.ready", worker=self.id, tools=len(offers))
+        if not self._is_ready:
+            self._is_ready = True
+            log.info("worker.ready", worker=self.id, tools=len(offers), queues=self._queues)
 
     def _settle_dead(self, calls: Mapping[str, int]) -> None:
         """A pool process that is in the answer began before it; if it is not there now, it is dead."""

@@ -8,6 +8,7 @@ from errands_config.wire import Frozen
 
 PLAN_VARIABLE = "ERRANDS_WORKER_PLAN"
 INCARNATION_VARIABLE = "ERRANDS_INCARNATION"
+DEFAULT_SLOTS = 4
 EXIT_CONFIG = 3
 """Exit code of a worker whose plan cannot be served; starting it again would not help."""
 
@@ -23,7 +24,7 @@ class WorkerPlan(Frozen):
     """Python modules by their dotted names."""
     queues: tuple[str, ...] = ()
     """Empty: `default` and every queue that one of the tools names."""
-    slots: int = 4
+    slots: int = DEFAULT_SLOTS
     """Calls at a time: pool processes."""
     launcher: int | None = None
     """Process id of the launcher, with which the Celery process dies."""

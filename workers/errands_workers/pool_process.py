@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 from types import FrameType
 from typing import NoReturn
@@ -54,10 +53,6 @@ class PoolProcess:
 
     def _pass_on(self, _number: int, _frame: FrameType | None) -> None:
         self.supervisor.nudge()
-
-    def new_token(self) -> str:
-        """The right of one attempt to write: 128 random bits, hexadecimal."""
-        return secrets.token_hex(16)
 
 
 def _no_effect(_number: int, _frame: FrameType | None) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from dataclasses import dataclass
 
 import structlog
 
+from errands_config.defects import place_of
 from errands_config.errors import ToolError
 from errands_config.scripts.attempts import ClaimRefused, claim, finish
 from errands_config.scripts.script import run
@@ -54,7 +56,7 @@ def run_call(process: PoolProcess, message: TaskMessage) -> Dropped | Ended:
 
 
 def _claim(process: PoolProcess, message: TaskMessage) -> Attempt | ClaimRefused:
-    token = process.new_token()
+    token = secrets.token_hex(16)
     answer = until_answered(lambda: run(process.store, claim(message, token, process.holder)))
     if not isinstance(answer, ClaimRefused):
         return Attempt(answer, message.queue, process.holder)
@@ -88,12 +90,8 @@ def _run(process: PoolProcess, attempt: Attempt) -> Outcome:
 
 def _our_defect(attempt: Attempt, defect: Exception) -> Outcome:
     """An error of the worker's own: the call ends as failed, and the log says where, without any content."""
-    trace = defect.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
     kind = type(defect).__name__
-    log.error("worker.defect", tool_call_id=attempt.claimed.call, error=kind, place=place)
+    log.error("worker.defect", tool_call_id=attempt.claimed.call, error=kind, place=place_of(defect))
     return failed(f"the worker failed while it ran the tool ({kind})", kind)
 
 

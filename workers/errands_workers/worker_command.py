@@ -17,18 +17,17 @@ from errands_config.store import ping, store_url
 from errands_config.toolboxes import toolboxes_of
 from errands_workers.launcher import Launcher
 from errands_workers.logs import log_to_stderr
-from errands_workers.plan import WorkerPlan
+from errands_workers.plan import DEFAULT_SLOTS, WorkerPlan
 from errands_workers.tool import QUEUE_NAME
 
-DEFAULT_SLOTS = 4
 _POOL_OPTIONS = ("-P", "--pool")
 
 
 def worker(
-    *agent: Annotated[str, Parameter(show_default=False)],
-    tools: list[Path] | None = None,
-    module: list[str] | None = None,
-    hooks: list[Path] | None = None,
+    *agent: str,
+    tools: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    module: Annotated[list[str] | None, Parameter(negative="")] = None,
+    hooks: Annotated[list[Path] | None, Parameter(negative="")] = None,
     queues: str | None = None,
     slots: int = DEFAULT_SLOTS,
 ) -> int:

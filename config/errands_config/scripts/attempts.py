@@ -91,11 +91,11 @@ def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claime
     def parse(answer: Any) -> Claimed | ClaimRefused:
         if answer[0] != "ok":
             return ClaimRefused(answer[0], answer[1] if len(answer) > 1 else "")
-        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline = answer[1:]
+        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline, turn = answer[1:]
         return Claimed(
             call=cid, session=session, conversation=conversation, agent=agent, tool=tool, provider_id=provider_id,
             arguments=arguments, policy=CallPolicy.model_validate_json(policy), attempt=int(attempt), token=token,
-            deadline_ms=int(deadline),
+            deadline_ms=int(deadline), turn=int(turn),
         )  # fmt: skip
 
     return _CLAIM.use(named, args, parse)

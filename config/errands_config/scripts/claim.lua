@@ -19,4 +19,4 @@ if not again then
   c.deadline = now + limit
 end
 return {'ok', c.session, c.conversation, c.agent or '', c.tool, c.provider_id, redis.call('HGET', K.call, 'arguments'), c.policy, c.attempt,
-        string.format('%.0f', tonumber(c.deadline) - now)}
+        string.format('%.0f', tonumber(c.deadline) - now), c.turn or '0'}

@@ -1,5 +1,5 @@
 -- Reads what decides about a call, without its arguments and result, which may be large; nil if there is no record.
-local NAMES = {'session', 'conversation', 'agent', 'tool', 'provider_id', 'queue', 'state', 'attempt', 'token', 'worker', 'pid',
+local NAMES = {'session', 'conversation', 'agent', 'tool', 'provider_id', 'queue', 'turn', 'state', 'attempt', 'token', 'worker', 'pid',
                'policy', 'deadline', 'queued_at', 'started_at', 'wish', 'wish_by', 'wish_reason', 'wish_asker', 'wish_before',
                'notified', 'notify_mark', 'progress_mark', 'ended_with', 'end_seq'}
 local function record(key)

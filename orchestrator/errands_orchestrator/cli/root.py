@@ -21,9 +21,15 @@ root = App(
     version=lambda: version("errands"),
 )
 
+_RUN = """Run an agent on a prompt and print its answer.
+
+Uses the store of ERRANDS_REDIS_URL, else an embedded one in ERRANDS_HOME. A worker is started if none offers the \
+agent's tools. Running calls are shown on stderr. Ctrl-C cancels the run and keeps the session; twice: leaves at once.
+"""
+
 _COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("demo", f"{_HERE}.demo:demo", "Watch a scripted agent use real tools in the background; needs no key."),
-    ("run", f"{_HERE}.run:run", "Run an agent on a prompt and print its answer."),
+    ("run", f"{_HERE}.run:run", _RUN),
     ("worker", "errands_workers.worker_command:worker", "Run tools for agents, until it is told to stop."),
     ("orchestrator", f"{_HERE}.orchestrator:serve", "Step sessions, until it is told to stop."),
     ("doctor", f"{_HERE}.doctor:doctor", "Look for what is wrong with the store, the workers and this installation."),

@@ -32,12 +32,7 @@ def run(
     log_json_file: LogFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run an agent on a prompt and print its answer.
-
-    Uses the store of ERRANDS_REDIS_URL, else an embedded one in ERRANDS_HOME. A worker is started if none offers the
-    agent's tools. Running calls are shown on stderr. Ctrl-C cancels the run and keeps the session; twice: leaves
-    at once.
-    """
+    """Run an agent on a prompt and print its answer. Its help page stands in `root.py`."""
     from errands_orchestrator.cli.running import Errand, ran  # imported here: an orchestrator takes a second
     from errands_orchestrator.definitions import stored
 

@@ -21,7 +21,7 @@ from errands_config.wire import CallState, Outcome
 from errands_workers.attempt import Attempt, failed
 from errands_workers.context import Reports
 from errands_workers.kinds.command_line import CommandLine, command_line
-from errands_workers.kinds.describe import Description, check_file, describe, schema_of
+from errands_workers.kinds.describe import Description, describe, flaw_of, schema_of
 from errands_workers.kinds.environment import call_environment, clean_environment
 from errands_workers.kinds.kind import Run
 from errands_workers.kinds.script_run import ScriptRun
@@ -83,7 +83,8 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _run(tool: BashTool, line: CommandLine, attempt: Attempt, reports: Reports) -> Outcome:
-    check_file(tool.path)
+    if flaw := flaw_of(tool.path):
+        return failed(f"{tool.path.name} cannot be started: {flaw}", "cannot be started")
     environment = {
         **clean_environment(os.environ),
         **line.variables,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import selectors
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
@@ -97,20 +99,25 @@ class Description(_Described):
         return self.empty_result.contents if self.empty_result.tag == "AddMessage" else "(no output)"
 
 
-def check_file(path: Path) -> None:
-    """ConfigError unless it is a regular executable of ours or of root that not everybody may change."""
-    status = path.stat()
+def flaw_of(path: Path) -> str | None:
+    """Why a file may not be run; None for a regular executable of ours or of root that not everybody may change."""
+    try:
+        status = path.stat()
+    except OSError as gone:
+        return gone.strerror or "it cannot be looked at"
     if not stat.S_ISREG(status.st_mode) or not os.access(path, os.X_OK):
-        raise ConfigError(f"{path}: not a regular executable; `chmod +x` it")
+        return "not a regular executable; `chmod +x` it"
     if status.st_uid not in (os.getuid(), 0):
-        raise ConfigError(f"{path}: belongs to another user; a worker runs only its own user's and root's files")
+        return "it belongs to another user; a worker runs only its own user's and root's files"
     if status.st_mode & stat.S_IWOTH:
-        raise ConfigError(f"{path}: everybody may write to it; `chmod o-w` it")
+        return "everybody may write to it; `chmod o-w` it"
+    return None
 
 
 def describe(path: Path, environment: Mapping[str, str], cwd: Path | None = None) -> Description:
     """Ask an executable what it is. ConfigError if it may not be run, or does not answer as it should within 5 s."""
-    check_file(path)
+    if flaw := flaw_of(path):
+        raise ConfigError(f"{path}: {flaw}")
     answer = _ask(path, environment, cwd)
     try:
         read = Description.model_validate(json.loads(answer))
@@ -131,24 +138,34 @@ def _ask(path: Path, environment: Mapping[str, str], cwd: Path | None) -> bytes:
         )  # fmt: skip
     except OSError as unable:
         raise ConfigError(f"{path}: cannot be run: {unable.strerror}; is its first line right?") from None
-    try:
-        answer, _ = process.communicate(timeout=DESCRIBE_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise ConfigError(f"{path}: describe did not answer within {DESCRIBE_SECONDS:g} s") from None
-    finally:
-        send_to_group(process.pid, signal.SIGKILL)
-        process.wait()
-        _closed(process)
-    if process.returncode:
-        raise ConfigError(f"{path}: describe ended with exit code {process.returncode}")
+    with process:
+        try:
+            answer = _answer(process, time.monotonic() + DESCRIBE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise ConfigError(f"{path}: describe did not answer within {DESCRIBE_SECONDS:g} s") from None
+        finally:
+            send_to_group(process.pid, signal.SIGKILL)
     if len(answer) > _MOST_BYTES:
         raise ConfigError(f"{path}: describe answered more than {_MOST_BYTES} bytes")
+    if process.returncode:
+        raise ConfigError(f"{path}: describe ended with exit code {process.returncode}")
     return answer
 
 
-def _closed(process: subprocess.Popen[bytes]) -> None:
-    if process.stdout:
-        process.stdout.close()
+def _answer(process: subprocess.Popen[bytes], until: float) -> bytes:
+    """What it prints until it ends, or a little more than may be; subprocess.TimeoutExpired if it goes on."""
+    assert process.stdout
+    answer = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while len(answer) <= _MOST_BYTES:
+            if not selector.select(max(0.0, until - time.monotonic())):
+                raise subprocess.TimeoutExpired(process.args, DESCRIBE_SECONDS)
+            if not (data := os.read(process.stdout.fileno(), _MOST_BYTES)):
+                process.wait(max(0.0, until - time.monotonic()))
+                break
+            answer += data
+    return bytes(answer)
 
 
 def _check_names(path: Path, read: Description) -> None:

@@ -28,6 +28,7 @@ def call_environment(claimed: Claimed, incarnation: str) -> dict[str, str]:
         WORKER_MARK: incarnation,
         "AGENT_SESSION_ID": claimed.session,
         "AGENT_CONVERSATION_ID": claimed.conversation,
+        "AGENT_TURN_ID": str(claimed.turn or ""),
         "AGENT_AGENT_ID": claimed.agent,
     }
     return {name: value for name, value in marks.items() if value}
