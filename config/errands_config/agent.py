@@ -14,7 +14,16 @@ from typing import Annotated, Literal, Self, TypeAlias, cast
 from pydantic import Field, JsonValue, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from errands_config.agent_file.bindings import Binding, Parameter
-from errands_config.agent_file.file_model import ByTag, FileModel, Many, NonEmpty, ReadAs, Seconds, Text
+from errands_config.agent_file.file_model import (
+    LONGEST_SECONDS,
+    ByTag,
+    FileModel,
+    Many,
+    NonEmpty,
+    ReadAs,
+    Seconds,
+    Text,
+)
 from errands_config.agent_file.finding import Finding, as_error, guess, shown
 from errands_config.agent_file.json_text import canonical_json, read_json
 from errands_config.agent_file.names import CAPABILITIES, Capability, Slug, ToolGlob
@@ -37,7 +46,7 @@ class YieldOnTimeout(FileModel):
     """Hand back to the model when a call is final, or after so long."""
 
     tag: Literal["yieldOnTimeout"]
-    milliseconds: int = Field(ge=0)
+    milliseconds: int = Field(ge=0, le=round(LONGEST_SECONDS * 1000))
 
 
 Flavor: TypeAlias = Annotated[
@@ -101,7 +110,7 @@ class Agent(FileModel):
     """Whether calls may run in the background; the policy says which do."""
     async_yield_strategy: YieldStrategy = "yieldWhenAllDone"
     """When a step that waits for runAsync calls hands back to the model."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=10_000)
     """runAsync calls of one session at a time."""
     shared_limits: Many[NonEmpty] = ()
     """Names of limits in the settings that hold over all sessions and hosts."""

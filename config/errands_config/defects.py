@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def place_of(error: BaseException) -> str:
+def where_raised(error: BaseException) -> str:
     """File and line where an error was raised; empty if it was not raised."""
     trace = error.__traceback__
     while trace and trace.tb_next:

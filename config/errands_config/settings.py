@@ -157,7 +157,14 @@ def make_home(home: Path) -> Path:
 
     A folder that holds other things is refused (ConfigError): all of it would become private and ignored.
     """
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _private(home)
+    except OSError as unusable:
+        raise ConfigError(f"{home}: {unusable.strerror}; name a folder of your own", path=f"{PREFIX}HOME") from None
+
+
+def _private(home: Path) -> Path:
     ignore = home / ".gitignore"
     if home.stat().st_uid != os.getuid():
         raise ConfigError(f"{home} belongs to another user; name a folder of your own", path=f"{PREFIX}HOME")

@@ -80,7 +80,10 @@ def _breach(value: JsonValue, schema: str) -> str:
     validator = _validator(schema)
     if isinstance(validator, str):
         return validator
-    errors = list(islice(validator.iter_errors(value), _ERRORS_SHOWN))
+    try:
+        errors = list(islice(validator.iter_errors(value), _ERRORS_SHOWN))
+    except ValueError:
+        return f"nested too deeply to be checked{_wanted(schema)}"
     return f"{'; '.join(map(_said, errors))}{_wanted(schema)}" if errors else ""
 
 

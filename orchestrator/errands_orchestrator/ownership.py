@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 import structlog
 
 from errands_config import keys
-from errands_config.defects import place_of
+from errands_config.defects import where_raised
 from errands_config.errors import ErrandsError
 from errands_config.scripts import sessions as scripts
 from errands_config.scripts.script import arun
@@ -43,6 +43,7 @@ class Ownership:
         self._heard = "0-0"
         self._patient_until = 0.0
         self._closing = False
+        self._one_let_go = asyncio.Event()
         self._full = False
         self._look_now = asyncio.Event()
         self._next_look = LOOK_SECONDS
@@ -104,15 +105,19 @@ class Ownership:
                 scripts.acquire(sid, hold.token, self._channel, self._parts.lease_ms, named=named, patient=patient),
             )
         except BaseException:
-            del self._held[sid]
+            self._let_go(sid)
             raise
-        if isinstance(owned, str) or self._closing:
-            del self._held[sid]
+        if isinstance(owned, str):
+            self._let_go(sid)
             return False
         task = asyncio.create_task(self._step(hold, owned), name=f"session {sid}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return True
+
+    def _let_go(self, sid: str) -> None:
+        self._held.pop(sid, None)
+        self._one_let_go.set()
 
     # ---- stepping
 
@@ -127,7 +132,7 @@ class Ownership:
             # It could not even be set aside; whoever acquires it when the lease has run out tries again.
             _tell("session.stuck", hold.sid, broken)
         finally:
-            self._held.pop(hold.sid, None)
+            self._let_go(hold.sid)
             if self._full or hold.wake.is_set():  # a slot is free; or mail came while the park's answer was on its way
                 self._look_now.set()
 
@@ -212,10 +217,13 @@ class Ownership:
     async def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Take nothing more, give the sessions in hand some time to park, then let them fall to others."""
         self._closing = True
-        if self._running:
-            await asyncio.wait(self._running, timeout=seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._held:  # also what is being acquired as we begin to close: its answer makes it ours
+                    self._one_let_go.clear()
+                    await self._one_let_go.wait()
         await end_all(self._running)
 
 
 def _tell(kind: str, sid: str, defect: Exception) -> None:
-    log.error(kind, session_id=sid, error=type(defect).__name__, place=place_of(defect))
+    log.error(kind, session_id=sid, error=type(defect).__name__, place=where_raised(defect))

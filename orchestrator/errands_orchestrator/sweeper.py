@@ -6,11 +6,15 @@ Any number of sweepers may run: each transition is a script that one of them win
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
+from redis.exceptions import ResponseError
 
 from errands_config import keys
+from errands_config.defects import where_raised
 from errands_config.scripts import calls as call_scripts
 from errands_config.scripts import sessions as session_scripts
 from errands_config.scripts import workers as worker_scripts
@@ -22,6 +26,7 @@ from errands_orchestrator.catalogue import live_offers
 from errands_orchestrator.dispatcher import Dispatcher, repeated_publication
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 AT_ONCE = 200
 GAP_SECONDS = 2.0
@@ -110,7 +115,7 @@ class Sweeper:
         if not overdue.members:
             return
         offered = {live.offer.name for live in await live_offers(self._store)}
-        asked = [cid for cid in overdue.members if await self._end_one(cid, offered)]
+        asked = [cid for cid in overdue.members if await _alone(self._end_one(cid, offered), call=cid)]
         if asked:
             await self._nudge(asked)
 
@@ -128,7 +133,7 @@ class Sweeper:
     async def _repeat_lost_messages(self) -> None:
         again: list[Republish] = []
         for queue in await reads.members(self._store, keys.QUEUES):
-            again += await self._lost_messages(queue)
+            again += await _alone(self._lost_messages(queue), queue=queue) or []
         if again:
             log.info("messages.repeated", count=len(again))
             await self._dispatcher.publish([repeated_publication(one) for one in again])
@@ -142,3 +147,12 @@ class Sweeper:
                 break
             found.append(again)
         return found
+
+
+async def _alone(look: Awaitable[T], **about: str) -> T | None:
+    """One look that harms no other: what the store refuses of it, for a key of another's making, is told and left."""
+    try:
+        return await look
+    except ResponseError as refused:
+        log.error("sweep.refused", error=type(refused).__name__, place=where_raised(refused), **about)
+        return None

@@ -10,6 +10,7 @@ from itertools import count
 
 from pydantic import JsonValue
 
+from errands_config.text import clean
 from errands_config.wire import CallState, Outcome, ToolOffer
 from errands_orchestrator.arguments import Arguments, read_arguments
 from errands_orchestrator.brief import Brief
@@ -59,7 +60,7 @@ def registered(
         asked=tuple(_asked(call, max_bytes) for call in made if isinstance(call.offer, CapabilityOffer)),
         unrecorded=records,
     )
-    return taken, AssistantEntry(reply.text, tuple(call.shown for call in made))
+    return taken, AssistantEntry(clean(reply.text).text, tuple(call.shown for call in made))
 
 
 def unique_ids(sent: Sequence[str]) -> list[str]:

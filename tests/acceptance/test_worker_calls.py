@@ -211,3 +211,7 @@ def _status(pid: int, name: str) -> int:
     with open(f"/proc/{pid}/status") as file:
         line = next(line for line in file if line.startswith(name))
     return int(line.split()[1]) * 1024
+
+
+def test_a_copy_of_the_process_that_a_tool_lets_return_ends_no_call(desk: Desk):
+    assert {desk.result("fake", mode="fork") for _ in range(8)} == {"the original"}

@@ -27,6 +27,7 @@ from tests.waiting import aeventually
 
 from errands_config import keys
 from errands_config.settings import Settings
+from errands_orchestrator import reads
 from errands_orchestrator.definitions import MakeModel
 from errands_orchestrator.models.model import ModelRequest, Reply
 from errands_orchestrator.models.seen import SeenMessage, seen
@@ -266,3 +267,15 @@ async def test_a_snapshot_that_cannot_be_read_harms_no_other_session(
         await run_ended(astore, whole)
 
     assert await log_of(astore, broken) == ()
+
+
+async def test_a_session_that_is_being_acquired_as_the_process_ends_is_parked_all_the_same(
+    quick: Settings, astore: redis.asyncio.Redis
+) -> None:
+    for _ in range(20):
+        async with orchestrating(quick, lambda messages: Reply("said")) as ownership:
+            sid = await begin(astore)
+            taking = asyncio.create_task(ownership.take(sid))
+            await asyncio.sleep(0)
+        await taking
+        assert await reads.field(astore, keys.session(sid), "token") == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -325,3 +326,18 @@ def test_a_call_mails_sixteen_notifies_and_keeps_the_others_as_progress(case: Ca
 def entries(case: Case, key: str) -> list[tuple[str, dict[str, str]]]:
     found: Any = case.scene.store.xrange(key)
     return found
+
+
+def test_a_flood_of_news_is_kept_but_told_to_watchers_five_times_a_second_at_most(store: redis.Redis) -> None:
+    scene = Scene(store)
+    scene.owned()
+    claimed = scene.running()
+    began = time.monotonic()
+    for number in range(1, 101):
+        scene.run(attempts.notify(claimed, number, "{}", "news"))
+        scene.run(attempts.progress(claimed, "{}"))
+
+    events: Any = scene.store.xrange(keys.events(scene.sid))
+    told = [fields["kind"] for _, fields in events].count("tool_call.progressed")
+    assert 1 <= told <= 2 + (time.monotonic() - began) / 0.2
+    assert scene.store.xlen(keys.progress("c1")) == 50

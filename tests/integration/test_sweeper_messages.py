@@ -192,3 +192,18 @@ async def test_a_lost_queue_costs_a_run_time_and_no_call(settings: Settings, ast
 
 async def holds(store: redis.asyncio.Redis, queue: str, number: int) -> bool:
     return await store.llen(queue) == number
+
+
+async def test_a_queue_whose_name_holds_something_else_harms_no_other(scene: Scene, sweepers: list[Sweeper]) -> None:
+    scene.queued()
+    published_long_ago(scene, "c1")
+    scene.store.delete(QUEUE)
+    empty_for_long(scene)
+    scene.store.hset("foreign", "not", "a list")
+    scene.store.sadd(keys.QUEUES, "foreign")
+    scene.store.hset(keys.call("x"), mapping={"session": "s1", "state": "queued", "attempt": "1", "policy": "{}"})
+    scene.store.zadd(keys.queued("foreign"), {"x": 1})
+
+    await sweepers[0].sweep()
+
+    assert on_the_queue(scene) == 1

@@ -64,7 +64,12 @@ def begins_processes() -> str:
     return "begun"
 
 
+def fork_and_return() -> str:
+    return "the copy" if os.fork() == 0 else "the original"
+
+
 MODES: dict[str, Callable[[], object]] = {
+    "fork": fork_and_return,
     "nothing": lambda: None,
     "set": lambda: {1},
     "nan": lambda: float("nan"),

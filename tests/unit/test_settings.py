@@ -169,3 +169,10 @@ def test_a_folder_that_holds_other_things_is_not_taken_as_home(tmp_path: Path, o
         make_home(tmp_path)
     assert tmp_path.stat().st_mode == mode
     assert (tmp_path / other).read_text() == "*.pyc\n"
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "/proc/home"])
+def test_a_home_that_cannot_be_made_is_named_with_the_reason(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"ERRANDS_HOME: .*; name a folder of your own"):
+        make_home(tmp_path / name)

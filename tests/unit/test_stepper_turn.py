@@ -236,3 +236,11 @@ def test_the_queue_and_the_limit_of_the_policy_win_where_they_are_named_or_short
     }
     made = record(started(asyncCallTimeoutSeconds=5, toolCallPolicyConfig=policy), call("needs_x", arguments='{"x":1}'))
     assert (made.queue, made.policy.timeout_seconds, made.policy.disposition) == ("own", 5, "runAsync")
+
+
+def test_arguments_too_deep_for_the_schemas_reader_are_refused_in_words() -> None:
+    schema = '{"type":"object","properties":{"value":{"type":"string"}}}'
+
+    read = read_arguments('{"value":' + "[" * 600 + "]" * 600 + "}", schema)
+
+    assert read.fault.startswith("nested too deeply to be checked")

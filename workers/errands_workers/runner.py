@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from errands_config.defects import place_of
+from errands_config.defects import where_raised
 from errands_config.errors import ToolError
 from errands_config.scripts.attempts import ClaimRefused, claim, finish
 from errands_config.scripts.script import run
@@ -91,7 +91,7 @@ def _run(process: PoolProcess, attempt: Attempt) -> Outcome:
 def _our_defect(attempt: Attempt, defect: Exception) -> Outcome:
     """An error of the worker's own: the call ends as failed, and the log says where, without any content."""
     kind = type(defect).__name__
-    log.error("worker.defect", tool_call_id=attempt.claimed.call, error=kind, place=place_of(defect))
+    log.error("worker.defect", tool_call_id=attempt.claimed.call, error=kind, place=where_raised(defect))
     return failed(f"the worker failed while it ran the tool ({kind})", kind)
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from errands_config.errors import ConfigError, NotSupportedYet
+from errands_config.queue_name import fault_of_queue
 from errands_workers.schema import ToolSchema, schema_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-QUEUE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LATER = ("retries", "rerun_on_restart", "cooperative", "redact")
 _OPTIONS = ("queue", "timeout", "cancellable")
 
@@ -94,8 +94,8 @@ def _checked(options: dict[str, Any]) -> ToolOptions:
         if name not in _OPTIONS:
             raise ConfigError(f"no such option; known are {', '.join(_OPTIONS)}", path=f"@tool({name})")
     made = ToolOptions(**options)
-    if not isinstance(made.queue, str) or not QUEUE_NAME.fullmatch(made.queue):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError("a name of 1 to 64 letters, digits, _, . or - is expected", path="@tool(queue)")
+    if fault := fault_of_queue(str(made.queue)):
+        raise ConfigError(fault, path="@tool(queue)")
     if made.timeout is not None and not (made.timeout > 0 and math.isfinite(made.timeout)):
         raise ConfigError("a number of seconds above 0 is expected", path="@tool(timeout)")
     if not isinstance(made.cancellable, bool):  # pyright: ignore[reportUnnecessaryIsInstance]

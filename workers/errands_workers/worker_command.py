@@ -12,13 +12,13 @@ from cyclopts import Parameter
 from errands_config.agent import load_agent
 from errands_config.embedded import embedded_store
 from errands_config.errors import ConfigError, NotSupportedYet
+from errands_config.queue_name import fault_of_queue
 from errands_config.settings import Settings, load_settings
 from errands_config.store import ping, store_url
 from errands_config.toolboxes import toolboxes_of
 from errands_workers.launcher import Launcher
 from errands_workers.logs import log_to_stderr
 from errands_workers.plan import DEFAULT_SLOTS, WorkerPlan
-from errands_workers.tool import QUEUE_NAME
 
 _POOL_OPTIONS = ("-P", "--pool")
 
@@ -74,8 +74,8 @@ def _serve(settings: Settings, plan: WorkerPlan, options: list[str]) -> int:
 def _names(queues: str | None) -> tuple[str, ...]:
     names = [] if queues is None else [name.strip() for name in queues.split(",")]
     for name in names:
-        if not QUEUE_NAME.fullmatch(name):
-            raise ConfigError(f"{name!r}: a name of 1 to 64 letters, digits, _, . or - is expected", path="--queues")
+        if fault := fault_of_queue(name):
+            raise ConfigError(f"{name!r}: {fault}", path="--queues")
     return tuple(names)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -64,7 +65,14 @@ LONGEST_SECONDS = 10 * 365 * 86_400
 Seconds: TypeAlias = Annotated[float, Field(ge=1, le=LONGEST_SECONDS)]
 """A duration of at least one second."""
 
-NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
+
+def _printable(text: str) -> str:
+    if "\0" in text:
+        refuse("a text without NUL characters is expected")
+    return text
+
+
+NonEmpty: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 
 _LINES = TypeAdapter(list[str], config=ConfigDict(strict=True))
 

@@ -8,8 +8,20 @@ from pydantic import AfterValidator, Field
 
 from errands_config.agent_file.decorators import Decorator
 from errands_config.agent_file.file_model import LONGEST_SECONDS, ByTag, FileModel, Many, NonEmpty, Seconds
-from errands_config.agent_file.names import CAPABILITIES, QueueName, ToolName
+from errands_config.agent_file.finding import shown
+from errands_config.agent_file.names import CAPABILITIES, ToolName
+from errands_config.agent_file.wording import refuse
 from errands_config.predicate import Predicate
+from errands_config.queue_name import fault_of_queue
+
+
+def _usable(name: str) -> str:
+    if fault := fault_of_queue(name):
+        refuse(f"{fault}, got {shown(name)}")
+    return name
+
+
+QueueName: TypeAlias = Annotated[str, AfterValidator(_usable)]
 
 
 class RunSync(FileModel):

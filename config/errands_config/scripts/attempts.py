@@ -43,13 +43,13 @@ _PROGRESS = Script(
     "progress",
     keys=("call", "progress", "events", "all_events"),
     args=("cid", "token", "mark", "payload"),
-    shared=("events", "record"),
+    shared=("events", "record", "progressing"),
 )
 _NOTIFY = Script(
     "notify",
     keys=("call", "progress", "session", "mail", "due", "bell", "events", "all_events"),
     args=("cid", "sid", "token", "number", "payload", "text", "bound", "mail_bound"),
-    shared=("events", "record", "wake"),
+    shared=("events", "record", "progressing", "wake"),
 )
 _FINISH = Script(
     "finish",

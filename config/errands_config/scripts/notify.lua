@@ -6,7 +6,7 @@ local mark = A.token .. ':' .. A.number
 if c.notify_mark == mark then return 'ok' end
 redis.call('HSET', K.call, 'notify_mark', mark)
 redis.call('XADD', K.progress, 'MAXLEN', 50, '*', 'at', now, 'payload', A.payload)
-event('tool_call.progressed', with(call_facts(A.cid, c), {'payload_bytes', #A.payload}))
+tell_progress(c)
 if tonumber(c.notified or '0') >= tonumber(A.bound) or redis.call('XLEN', K.mail) >= tonumber(A.mail_bound) then return 'kept' end
 redis.call('HINCRBY', K.call, 'notified', 1)
 redis.call('XADD', K.mail, '*', 'id', 'note-' .. A.cid .. '-' .. A.number, 'kind', 'toolCallNotify', 'sender', A.cid,

@@ -4,5 +4,5 @@ if not c or c.state ~= 'running' or c.token ~= A.token then return 'lost' end
 if c.progress_mark == A.mark then return 'ok' end
 redis.call('HSET', K.call, 'progress_mark', A.mark)
 redis.call('XADD', K.progress, 'MAXLEN', 50, '*', 'at', now, 'payload', A.payload)
-event('tool_call.progressed', with(call_facts(A.cid, c), {'payload_bytes', #A.payload}))
+tell_progress(c)
 return 'ok'
