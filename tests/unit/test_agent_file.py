@@ -156,7 +156,7 @@ _WRITTEN = st.fixed_dictionaries(
     {"slug": st.from_regex(r"[A-Za-z0-9_-]{1,48}", fullmatch=True)},
     optional={
         "systemPrompt": st.text() | st.lists(st.text(), max_size=3),
-        "maxConcurrency": st.integers(1, 10**20),
+        "maxConcurrency": st.integers(1, 10_000),
         "asyncCallTimeoutSeconds": st.floats(1, 1e6),
         "tools": st.lists(st.sampled_from(["*", "bash_*", "x"]), max_size=3),
         "executionMode": st.sampled_from(["synchronous", "Asynchronous"]),

@@ -94,7 +94,8 @@ def _checked(options: dict[str, Any]) -> ToolOptions:
         if name not in _OPTIONS:
             raise ConfigError(f"no such option; known are {', '.join(_OPTIONS)}", path=f"@tool({name})")
     made = ToolOptions(**options)
-    if fault := fault_of_queue(str(made.queue)):
+    queue = made.queue if isinstance(made.queue, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance]
+    if fault := fault_of_queue(queue):
         raise ConfigError(fault, path="@tool(queue)")
     if made.timeout is not None and not (made.timeout > 0 and math.isfinite(made.timeout)):
         raise ConfigError("a number of seconds above 0 is expected", path="@tool(timeout)")
