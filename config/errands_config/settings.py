@@ -35,7 +35,7 @@ NOT_SETTINGS = frozenset(
 Durability: TypeAlias = Literal["durable", "fast"]
 
 _URL_OPTIONS = frozenset({"db", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"})
-_CONFIDENTIAL = frozenset({"redis_url", "api_keys"})
+_CONFIDENTIAL = frozenset({"redis_url", "broker_url", "api_keys"})
 
 
 def _store_url(url: str) -> str:
@@ -69,6 +69,11 @@ class Settings(BaseSettings):
     redis_url: Annotated[str, AfterValidator(_store_url)] | None = Field(
         default=None,
         description="The store: redis://, rediss:// or unix:///path?db=0. Unset: an embedded store in ERRANDS_HOME.",
+    )
+    broker_url: SecretStr | None = Field(
+        default=None,
+        description="A broker for Celery other than the store, as Celery writes its URL. Unset: the store. Elsewhere a "
+        "message that the broker itself loses is sent again only once a later call of its queue was claimed.",
     )
     durability: Durability = Field(
         default="fast",

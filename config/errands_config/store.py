@@ -101,11 +101,13 @@ def store_url(settings: Settings) -> str:
 
 
 def broker_url(settings: Settings) -> str:
-    """The same store as Celery and kombu want to have it named.
+    """The broker that the settings name; else the same store, as Celery and kombu want to have it named.
 
     kombu reads `rediss://` without options as *unverified* TLS; here the certificate is verified, as redis-py does,
     unless the URL says otherwise.
     """
+    if settings.broker_url is not None:
+        return settings.broker_url.get_secret_value()
     parts = parse_url(store_url(settings))
     secret = f":{quote(parts['password'], safe='')}" if "password" in parts else ""
     login = f"{quote(parts.get('username', ''), safe='')}{secret}@" if "username" in parts or secret else ""

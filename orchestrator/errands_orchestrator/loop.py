@@ -41,7 +41,7 @@ class Parts:
     library: Library
     transcripts: Transcripts
     nudge: Nudge
-    after_commit: Callable[[Sequence[str]], Awaitable[None]] | None
+    after_commit: Callable[[Sequence[Publication]], Awaitable[None]] | None
     """Publishes calls when the broker is not the store; None: the commit did it."""
     lease_ms: int
 
@@ -125,7 +125,7 @@ class Loop:
         self._entries += len(step.log)
         self._parts.transcripts.committed(self._hold.sid, before, step.log)
         if publish and self._parts.after_commit:
-            await self._parts.after_commit([p.id for p in publish])
+            await self._parts.after_commit(publish)
 
     async def _publications(self, step: Step) -> list[Publication]:
         wanted = queued_calls(step.decisions)

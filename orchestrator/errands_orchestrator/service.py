@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
 
 from errands_config import store
+from errands_config.scripts.calls import repeat
+from errands_config.scripts.script import arun
+from errands_config.scripts.sessions import Publication
 from errands_config.settings import Settings
 from errands_orchestrator import reads
 from errands_orchestrator.definitions import Library, MakeModel
-from errands_orchestrator.dispatcher import Dispatcher
+from errands_orchestrator.dispatcher import Dispatcher, repeated_publication
 from errands_orchestrator.ending import end_all
 from errands_orchestrator.logs import BLOCK_SECONDS, EventLog
 from errands_orchestrator.loop import Parts
@@ -39,7 +42,8 @@ async def orchestrator(
     models = make_model or choosing(settings)
     async with _parts(settings, models) as (parts, dispatcher), _connection(settings, LOOK_SECONDS) as listening:
         ownership = Ownership(parts, listening, only=only)
-        sweeper = Sweeper(parts.store, dispatcher, parts.nudge, settings.lost_after_seconds)
+        elsewhere = settings.broker_url is not None
+        sweeper = Sweeper(parts.store, dispatcher, parts.nudge, settings.lost_after_seconds, elsewhere=elsewhere)
         work: dict[str, Awaitable[None]] = {
             "look": ownership.look(), "hear": ownership.hear(), "renew": ownership.renew(),
             "listen": ownership.listen(), "sweep": _sweep(sweeper, settings.sweep_seconds),
@@ -85,7 +89,7 @@ async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tu
         library=library,
         transcripts=Transcripts(connection),
         nudge=dispatcher.nudge,
-        after_commit=None,
+        after_commit=_publishing(connection, dispatcher) if settings.broker_url else None,
         lease_ms=int(settings.lease_seconds * 1000),
     )
     try:
@@ -94,6 +98,16 @@ async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tu
         dispatcher.close()
         await library.close()
         await connection.aclose()
+
+
+def _publishing(connection: reads.Store, dispatcher: Dispatcher) -> Callable[[Sequence[Publication]], Awaitable[None]]:
+    """What sends the messages of a commit to a broker that is not the store. What it misses, the sweeper repeats."""
+
+    async def publish(committed: Sequence[Publication]) -> None:
+        asked = [await arun(connection, repeat(one.id, one.queue, elsewhere=True)) for one in committed]
+        await dispatcher.publish([repeated_publication(one) for one in asked if one])
+
+    return publish
 
 
 async def _sweep(sweeper: Sweeper, seconds: float) -> None:

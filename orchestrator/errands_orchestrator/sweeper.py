@@ -70,10 +70,19 @@ class LostWorkers:
 class Sweeper:
     """One look at everything; the service repeats it."""
 
-    def __init__(self, store: reads.Store, dispatcher: Dispatcher, nudge: Nudge, lost_after_seconds: float) -> None:
+    def __init__(
+        self,
+        store: reads.Store,
+        dispatcher: Dispatcher,
+        nudge: Nudge,
+        lost_after_seconds: float,
+        *,
+        elsewhere: bool = False,
+    ) -> None:
         self._store = store
         self._dispatcher = dispatcher
         self._nudge = nudge
+        self._elsewhere = elsewhere
         self._lost = LostWorkers(lost_after_seconds)
 
     async def sweep(self) -> None:
@@ -142,7 +151,7 @@ class Sweeper:
         """Oldest publication first; the first that needs no repeat ends the look."""
         found: list[Republish] = []
         for cid in await reads.ranked(self._store, keys.queued(queue), 0, AT_ONCE - 1):
-            again = await arun(self._store, call_scripts.repeat(cid, queue))
+            again = await arun(self._store, call_scripts.repeat(cid, queue, elsewhere=self._elsewhere))
             if again is None:
                 break
             found.append(again)

@@ -31,7 +31,9 @@ _SETTLE_CALL = Script(
     args=("cid", "sid", "worker", "pid", "reason", "confirmed", "inline_bytes"),
     shared=_ENDS,
 )
-_REPEAT = Script("repeat", keys=("call", "queued", "marks", "list"), args=("cid", "patience_ms"), shared=("record",))
+_REPEAT = Script(
+    "repeat", keys=("call", "queued", "marks", "list"), args=("cid", "patience_ms", "elsewhere"), shared=("record",)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +134,11 @@ class Republish:
     timeout_seconds: float
 
 
-def repeat(cid: str, queue: str, patience_ms: int = 2_000) -> Invocation[Republish | None]:
-    """Whether a queued call's message must be published again; counts it as published now if so."""
+def repeat(cid: str, queue: str, patience_ms: int = 2_000, *, elsewhere: bool = False) -> Invocation[Republish | None]:
+    """Whether a queued call's message must be published again; counts it as published now if so.
+
+    `elsewhere`: the queue's list is not in this store, so that it looks empty says nothing.
+    """
     named = {
         "call": keys.call(cid), "queued": keys.queued(queue), "marks": keys.queue_marks(queue), "list": queue,
     }  # fmt: skip
@@ -144,4 +149,4 @@ def repeat(cid: str, queue: str, patience_ms: int = 2_000) -> Invocation[Republi
         _, now, count, attempt, sid, tool, seconds = answer
         return Republish(cid, sid, queue, tool, int(attempt), int(count), int(now), float(seconds))
 
-    return _REPEAT.use(named, {"cid": cid, "patience_ms": patience_ms}, parse)
+    return _REPEAT.use(named, {"cid": cid, "patience_ms": patience_ms, "elsewhere": int(elsewhere)}, parse)

@@ -25,7 +25,7 @@ elseif not empty_since or empty_since > now then
   redis.call('HSET', K.marks, 'empty_since', now)
 end
 local overtaken = score + patience < claimed_upto
-local dropped = empty_since and empty_since + patience <= now and score + patience <= now
+local dropped = A.elsewhere ~= '1' and empty_since and empty_since + patience <= now and score + patience <= now
 if score ~= 0 and not overtaken and not dropped then return {'no'} end
 redis.call('ZADD', K.queued, now, A.cid)
 local count = redis.call('HINCRBY', K.call, 'published', 1)
