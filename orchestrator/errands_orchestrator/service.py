@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
 
 from errands_config import store
-from errands_config.scripts.calls import repeat
-from errands_config.scripts.script import arun
-from errands_config.scripts.sessions import Publication
 from errands_config.settings import Settings
 from errands_orchestrator import reads
 from errands_orchestrator.definitions import Library, MakeModel
-from errands_orchestrator.dispatcher import Dispatcher, repeated_publication
+from errands_orchestrator.dispatcher import Dispatcher
 from errands_orchestrator.ending import end_all
 from errands_orchestrator.logs import BLOCK_SECONDS, EventLog
 from errands_orchestrator.loop import Parts
 from errands_orchestrator.models.choosing import choosing
 from errands_orchestrator.ownership import CLOSE_SECONDS, LOOK_SECONDS, Ownership
+from errands_orchestrator.publishing import publishing
 from errands_orchestrator.sessions import new_id
 from errands_orchestrator.sweeper import Sweeper
 from errands_orchestrator.transcripts import Transcripts
@@ -89,7 +87,7 @@ async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tu
         library=library,
         transcripts=Transcripts(connection),
         nudge=dispatcher.nudge,
-        after_commit=_publishing(connection, dispatcher) if settings.broker_url else None,
+        after_commit=publishing(connection, dispatcher) if settings.broker_url else None,
         lease_ms=int(settings.lease_seconds * 1000),
     )
     try:
@@ -98,16 +96,6 @@ async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tu
         dispatcher.close()
         await library.close()
         await connection.aclose()
-
-
-def _publishing(connection: reads.Store, dispatcher: Dispatcher) -> Callable[[Sequence[Publication]], Awaitable[None]]:
-    """What sends the messages of a commit to a broker that is not the store. What it misses, the sweeper repeats."""
-
-    async def publish(committed: Sequence[Publication]) -> None:
-        asked = [await arun(connection, repeat(one.id, one.queue, elsewhere=True)) for one in committed]
-        await dispatcher.publish([repeated_publication(one) for one in asked if one])
-
-    return publish
 
 
 async def _sweep(sweeper: Sweeper, seconds: float) -> None:

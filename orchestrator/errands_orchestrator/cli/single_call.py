@@ -11,7 +11,8 @@ from errands_config.errors import Conflict, NotFound
 from errands_config.policy import compile_policy
 from errands_config.scripts import sessions as scripts
 from errands_config.scripts.script import arun
-from errands_config.store import aio
+from errands_config.settings import Settings
+from errands_config.store import aio, broker_url
 from errands_config.wire import ToolOffer
 from errands_orchestrator import reads
 from errands_orchestrator.brief import Toolset
@@ -28,6 +29,8 @@ from errands_orchestrator.cli.watching import Ending
 from errands_orchestrator.committing import commit_of, from_records
 from errands_orchestrator.decisions import Step
 from errands_orchestrator.definitions import StoredAgent, definitions
+from errands_orchestrator.dispatcher import Dispatcher
+from errands_orchestrator.publishing import publishing
 from errands_orchestrator.service import orchestrator
 from errands_orchestrator.session import NewCall, Session
 from errands_orchestrator.sessions import new_id, new_token
@@ -48,7 +51,7 @@ async def called(there: Reached, name: str, arguments: str) -> CallRow:
         sid = await _session(store, offer)
         with own_log(there.settings.home):
             async with orchestrator(there.settings, only=sid, logs=False):
-                cid = await _published(store, sid, offer, arguments)
+                cid = await _published(store, there.settings, sid, offer, arguments)
                 await until_over(_end(there, sid, cid), lambda: _stop(store, there, cid), None)
         return await existing_call(store, cid)
 
@@ -73,14 +76,14 @@ async def _session(store: reads.Store, offer: ToolOffer) -> str:
     return sid
 
 
-async def _published(store: reads.Store, sid: str, offer: ToolOffer, arguments: str) -> str:
+async def _published(store: reads.Store, settings: Settings, sid: str, offer: ToolOffer, arguments: str) -> str:
     """Record and publish the call in one step, as the session's owner for a moment."""
     token = new_token()
     owned = await arun(store, scripts.acquire(sid, token, keys.channel(sid), LEASE_MS, named=True))
     if isinstance(owned, str):
         raise Conflict(f"session {sid} cannot be taken: {owned}")
     call = _new_call(offer, arguments)
-    publish = from_records((call,), sid, owned.now, direct=True)
+    publish = from_records((call,), sid, owned.now, direct=settings.broker_url is None)
     step = commit_of(
         Step(Session(sid), (), records=(call,)),
         commit_id=new_id(), version=owned.head.version, cursor=owned.head.cursor, publish=[publish[call.id]],
@@ -90,6 +93,10 @@ async def _published(store: reads.Store, sid: str, offer: ToolOffer, arguments: 
     answers.append(await arun(store, scripts.park(sid, token, "idle", None, LEASE_MS)))
     if any(answer.outcome == "stale" for answer in answers):
         raise Conflict(f"session {sid} was taken by somebody else")
+    if settings.broker_url is not None:
+        dispatcher = Dispatcher(broker_url(settings))
+        await publishing(store, dispatcher)([publish[call.id]])
+        dispatcher.close()
     return call.id
 
 
