@@ -4,8 +4,10 @@
 
     errands:s:{sid}            hash    the session: status, version, commit (id of the last one), token (its owner's
                                        right to write), channel (where the owner listens), lease, cursor (last mail
-                                       taken in), snapshot, agent and tools (digests), slug, tenant, parent, root,
-                                       conversation, created, updated
+                                       taken in), accepted and heard (letters that came and that were done with,
+                                       of those that the bound counts), snapshot, agent and tools (digests),
+                                       slug, tenant, parent, root, conversation, mail_scope, interrupt_scope,
+                                       created, updated
     errands:s:{sid}:log        list    entries as the model saw them, append-only
     errands:s:{sid}:mail       stream  the mailbox, trimmed to the cursor by the commit
     errands:s:{sid}:mail:{sha1} string  receipt of one mail id; lives 24 h

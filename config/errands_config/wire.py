@@ -138,7 +138,11 @@ class Outcome(Frozen):
 
 
 MailKind: TypeAlias = Literal["userMessage", "agentMessage", "toolCallFinished", "toolCallNotify", "control"]
-ControlVerb: TypeAlias = Literal["stopRun", "resume"]
+ControlVerb: TypeAlias = Literal["pause", "resume", "stopRun", "cancelAllAttached", "cancelCalls"]
+"""What a control mail asks of a session; its text is the verb."""
+Priority: TypeAlias = Literal["normal", "interrupt"]
+HOPS_BOUND = 16
+"""How often a letter may have been answered by another one."""
 
 
 class Mail(Frozen):
@@ -150,12 +154,19 @@ class Mail(Frozen):
     kind: MailKind
     sender: str
     """`user`, `system`, a call's or a session's id."""
-    priority: Literal["normal", "interrupt"] = "normal"
+    priority: Priority = "normal"
+    hops: int = 0
+    """Letters that were answered on the way to this one."""
+    expects_reply: bool = False
     at: int
     """Store time, milliseconds."""
     text: str = ""
     """Message or notify text; the verb of a control mail."""
     call: str = ""
+    calls: tuple[str, ...] = ()
+    """The calls that a `cancelCalls` means, by our ids."""
+    turns: int = 0
+    """Of a `resume`: pause again after so many answers of the model; 0: go on."""
     outcome: Outcome | None = None
     truncated: bool = False
     """True: the outcome's result is too large for mail and stands in the call's record only."""

@@ -13,21 +13,25 @@ from errands_orchestrator.session import CapabilityCall, Session, ToolMessage, T
 from errands_orchestrator.texts import INTERRUPTED, end_text, interrupted_answer, placeholder, seconds
 
 
-def settled(session: Session, now: int) -> Session:
-    """Let go of calls, and end the waits of capabilities, where a person spoke, a call notified or time is up."""
-    woken_by = next((item.kind for item in session.inbox if item.kind != "mail"), "")
+def settled(brief: Brief, session: Session, now: int) -> Session:
+    """Let go of calls, and end the waits of capabilities, where somebody spoke, a call notified or time is up."""
+    interrupt = brief.is_asynchronous and any(item.interrupt for item in session.inbox)
     person = any(item.kind == "user" for item in session.inbox)
+    woken_by = next((item.kind for item in session.inbox if item.kind != "mail" or item.interrupt), "")
     attached = {call.id for call in session.attached}
-    calls = (
-        _released(call, session.attached_at, person, now) if call.id in attached else call for call in session.calls
-    )
+
+    def released(call: TrackedCall) -> TrackedCall:
+        if call.id not in attached or not _holds(call):
+            return call
+        if interrupt:
+            return replace(call, detached=INTERRUPTED)
+        return call if call.attach == "forever" else _released(call, session.attached_at, person, now)
+
     asked = (replace(it, woken_by=woken_by) if _waits(it, session, now) else it for it in session.asked)
-    return replace(session, calls=tuple(calls), asked=tuple(asked))
+    return replace(session, calls=tuple(map(released, session.calls)), asked=tuple(asked))
 
 
 def _released(call: TrackedCall, since: int, person: bool, now: int) -> TrackedCall:
-    if not _holds(call) or call.attach == "forever":
-        return call
     if person:
         return replace(call, detached=INTERRUPTED)
     if call.attach == "deadline" and call.attach_until <= now:

@@ -26,6 +26,7 @@ def commit_of(
         version=version,
         cursor=cursor,
         snapshot=dump_session(step.session),
+        heard=step.session.heard,
         log=tuple(dump_entry(entry) for entry in step.log),
         records=tuple(_record(call, slug) for call in step.records),
         publish=tuple(publish),

@@ -76,7 +76,14 @@ class Park:
 Decision: TypeAlias = Queue | AskModel | Begin | Answer | Look | Cancel | Again | Wait | Park
 
 EventKind: TypeAlias = Literal[
-    "run.started", "run.ended", "run.paused", "turn.started", "turn.completed", "turn.restarted", "turn.failed"
+    "run.started",
+    "run.ended",
+    "run.paused",
+    "run.resumed",
+    "turn.started",
+    "turn.completed",
+    "turn.restarted",
+    "turn.failed",
 ]
 
 

@@ -67,7 +67,8 @@ def definitions(agent: StoredAgent, tools: Toolset) -> Definitions:
     """What a new session is made of."""
     listed = dump_toolset(tools)
     digest = hashlib.sha256(listed.encode()).hexdigest()
-    return Definitions(agent.digest, agent.text, digest, listed)
+    read = parse_agent(agent.file, origin="a stored agent", api_key_ids=None)
+    return Definitions(agent.digest, agent.text, digest, listed, read.mail_scope, read.interrupt_scope)
 
 
 @dataclass(frozen=True, slots=True)

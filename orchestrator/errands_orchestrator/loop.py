@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -22,10 +22,11 @@ from errands_orchestrator.calls import Nudge, cancel_call
 from errands_orchestrator.capabilities.answering import CAPABILITIES
 from errands_orchestrator.capabilities.desk import Desk
 from errands_orchestrator.committing import commit_of, from_records, publication_of, queued_calls
-from errands_orchestrator.decisions import Answer, AskModel, Begin, Cancel, Decision, Event, Look, Park, Step, Wait
+from errands_orchestrator.control import set_aside
+from errands_orchestrator.decisions import Answer, AskModel, Begin, Cancel, Decision, Look, Park, Step, Wait
 from errands_orchestrator.definitions import Known, Library
 from errands_orchestrator.models.model import ModelRequest
-from errands_orchestrator.session import CapabilityCall, Phase, Session
+from errands_orchestrator.session import CapabilityCall, Session
 from errands_orchestrator.sessions import new_id, new_token
 from errands_orchestrator.snapshot import load_session
 from errands_orchestrator.transcripts import Transcripts
@@ -75,6 +76,8 @@ class Loop:
         self._entries = head.entries
         self._cursor = self._committed_cursor = head.cursor
         self._set_clock(owned.now)
+        self._asking: asyncio.Task[Replied | AskFailed] | None = None
+        """The request that is out."""
         self.timer_ms: int | None = None
         """Once it is parked: milliseconds until it is due by itself; None: only mail wakes it."""
 
@@ -95,16 +98,20 @@ class Loop:
 
     async def pause(self, cause: str) -> None:
         """Park a session whose step failed, with the cause, so that it can be resumed."""
-        paused = replace(self._session, phase=Phase.PAUSED, cause=cause)
-        event = Event("run.paused", (("cause", cause),))
-        await self._commit(Step(paused, (), events=(event,)))
-        await self._until_parked(await self._act((Park("paused"),)))
+        step = set_aside(self._known.brief, self._session, cause)
+        await self._commit(step)
+        await self._until_parked(await self._act(step.decisions))
 
     async def _until_parked(self, arrivals: Sequence[Arrival] | None) -> None:
-        while arrivals is not None:
-            step = stepper.step(self._known.brief, self._session, arrivals, self._now())
-            await self._commit(step)
-            arrivals = await self._act(step.decisions)
+        try:
+            while arrivals is not None:
+                step = stepper.step(self._known.brief, self._session, arrivals, self._now())
+                await self._commit(step)
+                if step.log or AskModel() not in step.decisions:
+                    self._end_request()
+                arrivals = await self._act(step.decisions)
+        finally:
+            self._end_request()
 
     async def _commit(self, step: Step) -> None:
         if not step.changed and self._cursor == self._committed_cursor:
@@ -217,34 +224,41 @@ class Loop:
     # ---- the model
 
     async def _ask(self) -> Sequence[Arrival]:
-        """Ask the model; a letter that stops the run ends the request, and so does the loss of the session."""
-        try:
-            request = await self._request()
-        except TranscriptBroken as broken:
-            self._parts.transcripts.forget(self._hold.sid)
-            return (AskFailed(f"the conversation cannot be sent: {broken}", retryable=False),)
-        asking = asyncio.create_task(self._reply(request), name=f"ask {self._hold.sid}")
-        try:
-            while True:
-                waking = asyncio.create_task(self._hold.wake.wait())
-                await asyncio.wait({asking, waking}, return_when=asyncio.FIRST_COMPLETED)
+        """Ask the model, or wait on for the answer; urgent mail is taken in meanwhile."""
+        if self._asking is None:
+            try:
+                request = await self._request()
+            except TranscriptBroken as broken:
+                self._parts.transcripts.forget(self._hold.sid)
+                return (AskFailed(f"the conversation cannot be sent: {broken}", retryable=False),)
+            self._asking = asyncio.create_task(self._reply(request), name=f"ask {self._hold.sid}")
+        while True:
+            waking = asyncio.create_task(self._hold.wake.wait())
+            try:
+                await asyncio.wait({self._asking, waking}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
                 waking.cancel()
-                if asking.done():
-                    return (asking.result(),)
-                if self._hold.lost:
-                    raise Lost
-                if stop := await self._stopped():
-                    return stop
-        finally:
-            asking.cancel()
+            if self._asking.done():
+                replied, self._asking = self._asking.result(), None
+                return (replied,)
+            if self._hold.lost:
+                raise Lost
+            if urgent := await self._urgent():
+                return urgent
 
-    async def _stopped(self) -> Sequence[Received]:
-        """Unread mail, if a control letter that ends the request is among it."""
+    def _end_request(self) -> None:
+        if self._asking:
+            self._asking.cancel()
+            self._asking = None
+
+    async def _urgent(self) -> Sequence[Received]:
+        """Unread mail, if some of it cannot wait for the model's answer."""
         self._hold.wake.clear()
         unread = await reads.letters_after(self._parts.store, keys.mail(self._hold.sid), self._cursor)
         mail = read_mail(unread)
-        stops = any(letter.kind == "control" and letter.text == "stopRun" for letter in mail)
-        return await self._received(mail) if stops else ()
+        interruptible = self._known.brief.agent.interrupt_completions
+        is_urgent = any(it.kind == "control" or (interruptible and it.priority == "interrupt") for it in mail)
+        return await self._received(mail) if is_urgent else ()
 
     async def _request(self) -> ModelRequest:
         prompt = self._known.brief.agent.system_prompt

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from errands_config.text import cap, clean, framed
 from errands_config.wire import Mail
-from errands_orchestrator.session import Pending, Session, TrackedCall, UserEntry
+from errands_orchestrator.session import Pending, Session, ToolsEntry, TrackedCall, UserEntry
 from errands_orchestrator.texts import end_text, notice_word
 
 FINISHED = "Background tool calls finished since their placeholder responses:"
@@ -21,6 +21,11 @@ _KNOWN = {
 
 def pending(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
     """A mail as it will be shown. `sender` is the tracked call that sent it, if one did."""
+    shown = _shown(mail, sender, max_bytes)
+    return replace(shown, interrupt=mail.priority == "interrupt", exempt=mail.kind == "toolCallFinished")
+
+
+def _shown(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
     whole = clean(mail.text).text
     if mail.kind == "userMessage":
         # a person's words are never cut
@@ -35,7 +40,28 @@ def pending(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
             said = f"tool call {mail.call} {notice_word(mail.outcome.state)}:\n{end_text(mail.outcome, max_bytes)}"
             return Pending("mail", f"{head}\n{said}")
         case _:
-            return Pending("mail", f"[mail {mail.id} from session {mail.sender}]\n{text}")
+            wish = ", expects reply" if mail.expects_reply else ""
+            return Pending("mail", f"[mail {mail.id} from session {mail.sender}{wish}]\n{text}")
+
+
+def with_mail(session: Session, entry: ToolsEntry) -> tuple[Session, ToolsEntry]:
+    """Append the mail that waits to the last result among these tool messages, if there is one.
+
+    What people say is no mail here: in a tool message it would be data.
+    """
+    mail = [item for item in session.inbox if item.kind != "user"]
+    results = [place for place, message in enumerate(entry.messages) if not message.placeholder]
+    if not (mail and results):
+        return session, entry
+    last = results[-1]
+    text = "\n\n".join([entry.messages[last].text, *(item.text for item in mail)])
+    messages = (*entry.messages[:last], replace(entry.messages[last], text=text), *entry.messages[last + 1 :])
+    left = tuple(item for item in session.inbox if item.kind == "user")
+    return replace(session, inbox=left, heard=session.heard + _counted(mail)), ToolsEntry(messages)
+
+
+def _counted(items: Iterable[Pending]) -> int:
+    return sum(not item.exempt for item in items)
 
 
 def with_user_message(session: Session) -> tuple[Session, UserEntry | None]:
@@ -50,7 +76,8 @@ def with_user_message(session: Session) -> tuple[Session, UserEntry | None]:
     if not parts:
         return session, None
     calls = tuple(call for call in session.calls if not call.is_final)
-    left = replace(session, calls=buried(calls) if people else calls, inbox=())
+    heard = session.heard + _counted(session.inbox)
+    left = replace(session, calls=buried(calls) if people else calls, inbox=(), heard=heard)
     return left, UserEntry("\n\n".join(parts), from_person=bool(people))
 
 

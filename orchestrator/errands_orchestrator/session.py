@@ -77,19 +77,21 @@ class Phase(StrEnum):
     IDLE = "idle"
     """Nothing: no run is going on."""
     READY = "ready"
-    """A request to the model. Passes within a step, so no snapshot holds it."""
+    """A request to the model. Passes within a step, unless the session is paused."""
     ASKING = "asking"
     """A request is committed; its answer is not."""
     ATTACHED = "attached"
     """The tool messages of the newest turn: the step has not handed back yet."""
     RESTING = "resting"
     """The model ended its turn; what is still open decides whether the run ends."""
-    PAUSED = "paused"
-    """Nothing until it is resumed; `cause` says why."""
 
 
 Attach: TypeAlias = Literal["forever", "strategy", "deadline"]
 """How long a step waits for a call: runSync; runAsync as the agent's yield strategy says; runAsync with a time."""
+
+
+StopReason: TypeAlias = Literal["", "run cancelled", "run ended", "run failed", "session paused", "cancelled by user"]
+"""Why a session asked for the end of a call of its own; empty: it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,8 @@ class TrackedCall:
     """A person spoke, or another turn made calls, after its placeholder."""
     known: Literal["", "read", "stopped"] = ""
     """How the model has had the news already: it read the result, or its own cancel ended the call."""
-    stopping: bool = False
-    """The run was stopped: its end is asked for, and it is not published any more."""
+    stopping: StopReason = ""
+    """Its end is asked for, and it is not published any more."""
 
     @property
     def is_final(self) -> bool:
@@ -142,7 +144,7 @@ class CapabilityCall:
     """Ids of the calls whose end it waits for."""
     wait_until: int | None = None
     """Store time in ms; None: no wait, it is answered when the step hands back."""
-    woken_by: Literal["", "user", "notify"] = ""
+    woken_by: Literal["", "user", "notify", "mail"] = ""
     """What ended its wait early."""
     answer: str | None = None
 
@@ -154,6 +156,10 @@ class Pending:
     kind: Literal["user", "notify", "mail"]
     text: str
     """Whole text of its block, framed."""
+    interrupt: bool = False
+    """It ends the wait of the newest turn at once."""
+    exempt: bool = False
+    """It does not count against the bound of the mailbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +214,18 @@ class Session:
     retry_at: int = 0
     """Store time in ms before which the newest request is not sent again."""
     cause: str = ""
-    """Why it is paused."""
+    """Why it is paused: nothing is asked or handed back until it is resumed; its calls go on. Empty: it is not."""
+    pause_after: int = 0
+    """The turn behind which it is paused again; 0: none."""
+    heard: int = 0
+    """Letters, of those that count against the bound of the mailbox, which it has done with."""
     reads: tuple[Reads, ...] = ()
     """Status reads of this run, newest last."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it stands still until it is resumed."""
+        return bool(self.cause)
 
     @property
     def attached(self) -> tuple[TrackedCall, ...]:

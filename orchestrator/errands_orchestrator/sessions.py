@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -11,9 +12,9 @@ import uuid6
 from errands_config import keys
 from errands_config.errors import Conflict, NotFound
 from errands_config.scripts import sessions as scripts
-from errands_config.scripts.script import arun
+from errands_config.scripts.script import Invocation, arun
 from errands_config.scripts.sessions import Definitions, Receipt
-from errands_config.wire import MailKind
+from errands_config.wire import ControlVerb, Priority
 from errands_orchestrator import reads
 from errands_orchestrator.session import Entry
 from errands_orchestrator.snapshot import load_entry, load_session
@@ -53,10 +54,33 @@ async def start(store: reads.Store, slug: str, made_of: Definitions, text: str) 
 
 
 async def send(
-    store: reads.Store, sid: str, text: str, *, kind: MailKind = "userMessage", mail_id: str | None = None
+    store: reads.Store, sid: str, text: str, *, mail_id: str | None = None, interrupt: bool = False
 ) -> Receipt:
-    """Put a letter into a session's mailbox. Raises NotFound, or Conflict when the mailbox is full."""
-    receipt = await arun(store, scripts.send_mail(sid, mail_id or new_id(), kind, text))
+    """Say something to a session as its user. `interrupt`: let go of all it waits for, at once.
+
+    The same `mail_id` again within 24 h is answered `duplicate` with the first receipt. Raises NotFound, or Conflict
+    when the mailbox is full.
+    """
+    priority: Priority = "interrupt" if interrupt else "normal"
+    return await _sent(store, sid, scripts.send_mail(sid, mail_id or new_id(), "userMessage", text, priority=priority))
+
+
+async def control(
+    store: reads.Store,
+    sid: str,
+    verb: ControlVerb,
+    *,
+    calls: Sequence[str] = (),
+    turns: int = 0,
+    mail_id: str | None = None,
+) -> Receipt:
+    """Tell a session what to do. `calls`: what a `cancelCalls` means; `turns`: see `wire.Mail`. Raises NotFound."""
+    letter = scripts.send_mail(sid, mail_id or new_id(), "control", verb, calls=calls, turns=turns)
+    return await _sent(store, sid, letter)
+
+
+async def _sent(store: reads.Store, sid: str, letter: Invocation[Receipt]) -> Receipt:
+    receipt = await arun(store, letter)
     if receipt.outcome == "unknown":
         raise NotFound(f"no session {sid!r}: `errands session list` lists them")
     if receipt.outcome == "full":

@@ -6,28 +6,17 @@ Pure: no I/O, no clock, no chance. `now` is the store's time in ms; ids of calls
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from errands_config.wire import Mail
 from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed, Begun, Looked, Received, Replied
-from errands_orchestrator.attach import handed_back, has_news, interrupted, is_over, missing, settled, timer
+from errands_orchestrator.attach import has_news, is_over, missing, settled, timer
 from errands_orchestrator.brief import Brief
-from errands_orchestrator.decisions import (
-    Again,
-    AskModel,
-    Begin,
-    Cancel,
-    Decision,
-    Event,
-    EventKind,
-    Park,
-    Queue,
-    Step,
-    Wait,
-)
+from errands_orchestrator.control import STEPPED, begin_run, cancels, obey, resume
+from errands_orchestrator.decisions import Again, AskModel, Begin, Decision, Park, Queue, Step, Wait
+from errands_orchestrator.draft import Draft
 from errands_orchestrator.notices import pending, with_user_message
-from errands_orchestrator.session import Entry, NewCall, Phase, Reads, Session, TrackedCall
+from errands_orchestrator.session import Phase, Reads, Session, TrackedCall
 from errands_orchestrator.texts import end_text
 from errands_orchestrator.turn import published, recorded, registered
 
@@ -46,44 +35,20 @@ def step(brief: Brief, session: Session, arrivals: Sequence[Arrival], now: int) 
     The decisions are: any number of Begin, Answer and Look, which are done together and stepped with once; or AskModel;
     or Again; or one of Wait and Park. Queue and Cancel may stand beside any of them.
     """
-    draft = _Draft(brief, session, now)
+    draft = Draft(brief, session, now)
     for arrival in arrivals:
         _absorb(draft, arrival)
     standing = _advance(draft)
-    decisions = (*_queue(draft), *_cancels(draft), *standing)
+    decisions = (*_queue(draft), *cancels(draft), *standing)
     mail_came = any(isinstance(arrival, Received) for arrival in arrivals)
     changed = mail_came or draft.session != session or bool(draft.log or draft.records or draft.events)
     return Step(draft.session, decisions, tuple(draft.log), tuple(draft.records), tuple(draft.events), changed)
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A step in the making."""
-
-    brief: Brief
-    session: Session
-    now: int
-    log: list[Entry] = field(default_factory=list[Entry])
-    records: list[NewCall] = field(default_factory=list[NewCall])
-    events: list[Event] = field(default_factory=list[Event])
-    cancel: bool = False
-    """Ask (again) for the end of the calls that a stopped run left open."""
-
-    def put(self, **changes: Any) -> None:
-        self.session = replace(self.session, **changes)
-
-    def tell(self, kind: EventKind, **facts: str) -> None:
-        self.events.append(Event(kind, tuple(facts.items())))
-
-    @property
-    def max_bytes(self) -> int:
-        return self.brief.agent.delivery.max_result_bytes
-
-
 # ---- what arrived ----------------------------------------------------------------------------------------------
 
 
-def _absorb(draft: _Draft, arrival: Arrival) -> None:
+def _absorb(draft: Draft, arrival: Arrival) -> None:
     asking = draft.session.phase is Phase.ASKING
     match arrival:
         case Acquired():
@@ -105,39 +70,39 @@ def _absorb(draft: _Draft, arrival: Arrival) -> None:
             pass
 
 
-def _acquired(draft: _Draft) -> None:
+def _acquired(draft: Draft) -> None:
     draft.cancel = True
     # one that lies further ahead was set before the store's clock went back
     draft.put(retry_at=min(draft.session.retry_at, draft.now + round(LONGEST_PAUSE_SECONDS * 1000)))
-    if draft.session.phase is Phase.ASKING and draft.session.retry_at <= draft.now:
+    is_out = draft.session.phase is Phase.ASKING and draft.session.retry_at <= draft.now
+    if is_out and not draft.session.is_paused:
         draft.tell("turn.restarted", turn=str(draft.session.turn + 1))
 
 
-def _received(draft: _Draft, mail: Mail) -> None:
+def _received(draft: Draft, mail: Mail) -> None:
     match mail.kind:
-        case "control" if mail.text == "stopRun":
-            _stop(draft)
-        case "control" if mail.text == "resume":
-            _resume(draft)
         case "control":
-            pass
+            obey(draft, mail)
+            return
         case "toolCallFinished":
             _finished(draft, mail)
         case "toolCallNotify" if not draft.brief.is_asynchronous:
-            pass
+            draft.put(heard=draft.session.heard + 1)
         case _:
             _to_inbox(draft, mail)
+    if draft.brief.agent.resume_on_any_mail:
+        resume(draft)
 
 
-def _to_inbox(draft: _Draft, mail: Mail) -> None:
+def _to_inbox(draft: Draft, mail: Mail) -> None:
     sender = next((call for call in draft.session.calls if call.id == mail.call), None)
     draft.put(inbox=(*draft.session.inbox, pending(mail, sender, draft.max_bytes)))
-    if mail.kind == "userMessage" and draft.session.phase is Phase.IDLE:
-        draft.put(phase=Phase.READY)
-        draft.tell("run.started")
+    if mail.kind == "userMessage" and draft.session.phase is Phase.IDLE and not draft.session.is_paused:
+        begin_run(draft)
+    draft.amend |= mail.priority == "interrupt" and draft.brief.agent.interrupt_completions
 
 
-def _finished(draft: _Draft, mail: Mail) -> None:
+def _finished(draft: Draft, mail: Mail) -> None:
     call = next((call for call in draft.session.calls if call.id == mail.call), None)
     if mail.outcome is None or (call and call.is_final):
         return
@@ -149,7 +114,7 @@ def _finished(draft: _Draft, mail: Mail) -> None:
     draft.session = draft.session.with_call(final)
 
 
-def _replied(draft: _Draft, arrival: Replied) -> None:
+def _replied(draft: Draft, arrival: Replied) -> None:
     draft.session, entry = registered(draft.brief, draft.session, arrival.reply, arrival.ids, draft.now)
     draft.put(phase=Phase.ATTACHED if entry.calls else Phase.RESTING, failures=0, retry_at=0)
     draft.log.append(entry)
@@ -157,18 +122,17 @@ def _replied(draft: _Draft, arrival: Replied) -> None:
     draft.tell("turn.completed", **facts)
 
 
-def _ask_failed(draft: _Draft, arrival: AskFailed) -> None:
+def _ask_failed(draft: Draft, arrival: AskFailed) -> None:
     failures = draft.session.failures
     if not arrival.retryable or failures >= MAX_RETRIES:
-        draft.put(phase=Phase.PAUSED, cause=arrival.cause)
-        draft.tell("run.paused", cause=arrival.cause)
+        draft.pause(arrival.cause)
         return
     pause = min(max(FIRST_PAUSE_SECONDS * 2**failures, arrival.retry_after or 0.0), LONGEST_PAUSE_SECONDS)
     draft.put(failures=failures + 1, retry_at=draft.now + round(pause * 1000))
     draft.tell("turn.failed", cause=arrival.cause)
 
 
-def _begun(draft: _Draft, arrival: Begun) -> None:
+def _begun(draft: Draft, arrival: Begun) -> None:
     asked = (
         replace(it, begun=True, targets=arrival.targets, wait_until=arrival.wait_until) if it.id == arrival.call else it
         for it in draft.session.asked
@@ -176,7 +140,7 @@ def _begun(draft: _Draft, arrival: Begun) -> None:
     draft.put(asked=tuple(asked))
 
 
-def _answered(draft: _Draft, arrival: Answered) -> None:
+def _answered(draft: Draft, arrival: Answered) -> None:
     if not any(it.id == arrival.call and it.answer is None for it in draft.session.asked):
         return
     asked = (replace(it, answer=arrival.text) if it.id == arrival.call else it for it in draft.session.asked)
@@ -196,51 +160,34 @@ def _reads(reads: tuple[Reads, ...], seen: Reads | None) -> tuple[Reads, ...]:
     return (*(read for read in reads if read.call != seen.call), seen)[-READS_KEPT:]
 
 
-def _stop(draft: _Draft) -> None:
-    """End the run at once: what can still be shown is shown, what is open is let go and its end asked for."""
-    if draft.session.phase is Phase.IDLE:
-        return
-    if draft.session.phase is Phase.ATTACHED:
-        draft.session = interrupted(draft.session, draft.max_bytes)
-        _hand_back(draft)
-    calls = tuple(call if call.is_final else replace(call, stopping=True) for call in draft.session.calls)
-    draft.put(calls=calls)
-    draft.cancel = True
-    _end_run(draft, "cancelled")
-
-
-def _resume(draft: _Draft) -> None:
-    if draft.session.phase is Phase.PAUSED:
-        draft.put(phase=Phase.ASKING, failures=0, retry_at=0, cause="")
-        draft.tell("turn.restarted", turn=str(draft.session.turn + 1))
-
-
 # ---- what follows from it --------------------------------------------------------------------------------------
 
 
-def _advance(draft: _Draft) -> tuple[Decision, ...]:
+def _advance(draft: Draft) -> tuple[Decision, ...]:
+    if draft.session.is_paused:
+        return (Park("paused"),)
     if draft.session.phase is Phase.ATTACHED and (decisions := _attached(draft)):
         return decisions
     if draft.session.phase is Phase.RESTING and (decisions := _resting(draft)):
         return decisions
-    if draft.session.phase is Phase.READY:
+    if draft.session.phase is Phase.READY or (draft.amend and draft.session.phase is Phase.ASKING):
         _request(draft)
     match draft.session:
+        case Session(cause=cause) if cause:
+            return (Park("paused"),)
         case Session(phase=Phase.ASKING, retry_at=moment) if moment > draft.now:
             return (Wait(moment),)
         case Session(phase=Phase.ASKING):
             return (AskModel(),)
-        case Session(phase=Phase.PAUSED):
-            return (Park("paused"),)
         case _:
             return (Park("idle"),)
 
 
-def _attached(draft: _Draft) -> tuple[Decision, ...]:
+def _attached(draft: Draft) -> tuple[Decision, ...]:
     """What the newest turn needs before it is handed back; nothing once it is."""
     draft.session, records = recorded(draft.session)
     draft.records += records
-    draft.session = settled(draft.session, draft.now)
+    draft.session = settled(draft.brief, draft.session, draft.now)
     if draft.session.unrecorded:
         return (Again(),)
     if begins := tuple(Begin(it) for it in draft.session.asked if not it.begun and it.answer is None):
@@ -250,48 +197,42 @@ def _attached(draft: _Draft) -> tuple[Decision, ...]:
     if decisions := missing(draft.session):
         draft.put(handing_back=True)
         return decisions
-    _hand_back(draft)
+    draft.hand_back()
     draft.put(phase=Phase.READY)
     return ()
 
 
-def _hand_back(draft: _Draft) -> None:
-    draft.session, entry = handed_back(draft.session, draft.brief.agent.capabilities)
-    draft.log.append(entry)
-
-
-def _resting(draft: _Draft) -> tuple[Decision, ...]:
+def _resting(draft: Draft) -> tuple[Decision, ...]:
     """Wait for background calls, go on with their news or with mail, or end the run."""
     session = draft.session
+    on_end = draft.brief.agent.on_run_end
     is_open = any(not call.is_final for call in session.calls)
     holds_news_back = is_open and draft.brief.agent.async_yield_strategy == "yieldWhenAllDone"
-    if session.inbox or (has_news(session.calls) and not holds_news_back):
+    if session.inbox or (on_end == "wait" and has_news(session.calls) and not holds_news_back):
         draft.put(phase=Phase.READY)
-    elif is_open:
+    elif is_open and on_end == "wait":
         return (Wait(None),)
     else:
-        _end_run(draft, "completed")
+        if on_end == "cancel":
+            draft.stop("run ended", session.calls)
+        draft.end_run("completed")
     return ()
 
 
-def _end_run(draft: _Draft, status: str) -> None:
-    draft.put(phase=Phase.IDLE, failures=0, retry_at=0, cause="", reads=())
-    draft.tell("run.ended", status=status)
-
-
-def _request(draft: _Draft) -> None:
-    draft.session, entry = with_user_message(draft.session)
+def _request(draft: Draft) -> None:
+    """Ask for the next answer, or for the newest one again because there is more to say."""
+    session = draft.session
+    if session.pause_after and session.turn >= session.pause_after:
+        draft.pause(STEPPED)
+        return
+    draft.session, entry = with_user_message(session)
     if entry:
         draft.log.append(entry)
     draft.put(phase=Phase.ASKING, failures=0, retry_at=0)
-    draft.tell("turn.started", turn=str(draft.session.turn + 1))
+    kind = "turn.restarted" if session.phase is Phase.ASKING else "turn.started"
+    draft.tell(kind, turn=str(session.turn + 1))
 
 
-def _queue(draft: _Draft) -> tuple[Decision, ...]:
+def _queue(draft: Draft) -> tuple[Decision, ...]:
     draft.session, calls = published(draft.session, draft.brief.agent.max_concurrency)
     return (Queue(calls),) if calls else ()
-
-
-def _cancels(draft: _Draft) -> tuple[Decision, ...]:
-    calls = tuple(call.id for call in draft.session.calls if call.stopping and not call.is_final)
-    return (Cancel(calls, "run cancelled", "user"),) if draft.cancel and calls else ()

@@ -149,11 +149,18 @@ def published(session: Session, max_concurrency: int) -> tuple[Session, tuple[st
     Of a turn's runSync calls one is open at a time, in call order; runAsync calls take the free slots, oldest first.
     """
     unrecorded = {record.id for record in session.unrecorded}
-    live = [call for call in session.calls if not (call.is_final or call.stopping or call.id in unrecorded)]
-    in_order = [call for call in live if call.attach == "forever"][:1]
+    open_calls = [call for call in session.calls if not (call.is_final or call.id in unrecorded)]
+    first: dict[int, TrackedCall] = {}
+    for call in open_calls:
+        if call.attach == "forever":
+            first.setdefault(call.turn, call)
     held = sum(call.attach != "forever" and call.state is CallState.QUEUED for call in session.calls)
-    background = [call for call in live if call.attach != "forever" and call.state is CallState.WAITING]
-    chosen = {call.id for call in in_order if call.state is CallState.WAITING}
+    background = [call for call in open_calls if call.attach != "forever" and _may_be_published(call)]
+    chosen = {call.id for call in first.values() if _may_be_published(call)}
     chosen |= {call.id for call in background[: max(0, max_concurrency - held)]}
     calls = tuple(replace(call, state=CallState.QUEUED) if call.id in chosen else call for call in session.calls)
     return replace(session, calls=calls), tuple(call.id for call in calls if call.id in chosen)
+
+
+def _may_be_published(call: TrackedCall) -> bool:
+    return call.state is CallState.WAITING and not call.stopping

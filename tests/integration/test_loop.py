@@ -143,7 +143,7 @@ async def test_stopping_the_run_ends_the_model_call_and_the_calls_that_are_open(
     async with fake_worker(settings, "work", "slow", tool=gated) as worker, orchestrating(settings, answer):
         worker.end('{"x":1}', done("fine"))
         await asked_again.wait()
-        await sessions.send(astore, sid, "stopRun", kind="control")
+        await sessions.control(astore, sid, "stopRun")
         await asyncio.wait_for(ended_early.wait(), 5)
         await run_ended(astore, sid)
         await worker.beat()
@@ -235,11 +235,11 @@ async def test_a_session_whose_agent_is_gone_is_paused_with_the_cause_and_goes_o
         await aeventually(lambda: has_status(astore, sid, "paused"))
         assert "is not in the store any more" in (await sessions.row(astore, sid)).cause
         await sessions.send(astore, sid, "meanwhile")
-        await sessions.send(astore, sid, "resume", kind="control")
+        await sessions.control(astore, sid, "resume")
         await event_came(astore, sid, "run.paused", 2)
 
         await astore.rename("elsewhere", agent_key)
-        await sessions.send(astore, sid, "resume", kind="control")
+        await sessions.control(astore, sid, "resume")
         await run_ended(astore, sid, times=1)
         await aeventually(lambda: has_said(astore, sid, "meanwhile"))
 

@@ -97,7 +97,7 @@ async def test_a_request_that_cannot_succeed_pauses_the_run_and_resume_sends_it_
         assert (await sessions.row(astore, sid)).cause == "unauthorized"
         assert await leftovers(astore) == {}
 
-        await sessions.send(astore, sid, "resume", kind="control")
+        await sessions.control(astore, sid, "resume")
         await run_ended(astore, sid)
 
     assert model.asked == [model.asked[0]] * 2
@@ -124,7 +124,7 @@ async def test_calls_of_a_paused_run_go_on_and_their_results_are_told_after_it_i
         await aeventually(lambda: has_status(astore, sid, "paused"))
         assert "came while" not in await shown(astore, sid)
 
-        await sessions.send(astore, sid, "resume", kind="control")
+        await sessions.control(astore, sid, "resume")
         await run_ended(astore, sid)
 
     assert (await shown(astore, sid)).count("came while it was paused") == 1
@@ -143,7 +143,7 @@ async def test_a_fault_of_our_own_pauses_the_run_and_shows_nothing_of_what_it_me
         await aeventually(lambda: has_status(astore, sid, "paused"))
         assert (await sessions.row(astore, sid)).cause == "internal error: ValueError"
 
-        await sessions.send(astore, sid, "resume", kind="control")
+        await sessions.control(astore, sid, "resume")
         await run_ended(astore, sid)
 
     assert "session.broken" in capfd.readouterr().out
@@ -158,7 +158,7 @@ async def test_a_pause_and_resume_between_two_orchestrators_keeps_the_committed_
     async with orchestrating(settings, first):
         await event_came(astore, sid, "run.paused")
         await aeventually(lambda: has_status(astore, sid, "paused"))
-    await sessions.send(astore, sid, "resume", kind="control")
+    await sessions.control(astore, sid, "resume")
     async with orchestrating(settings, second):
         await run_ended(astore, sid)
 

@@ -88,7 +88,7 @@ async def test_a_call_that_was_asked_to_end_on_a_lost_worker_is_cancelled_and_no
 
     async with fake_worker(quick, "work", tool=gated) as worker, orchestrating(quick, one_call):
         await aeventually(lambda: claimed(worker))
-        await sessions.send(astore, sid, "stopRun", kind="control")
+        await sessions.control(astore, sid, "stopRun")
         await run_ended(astore, sid)
         worker.fall_silent()
         await event_came(astore, sid, "tool_call.cancelled")

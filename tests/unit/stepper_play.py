@@ -12,7 +12,7 @@ from errands_config.wire import CallState, Outcome
 from errands_orchestrator.arrivals import AskFailed, Replied
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.models.model import Finish, ModelCall, Reply
-from errands_orchestrator.session import Phase
+from errands_orchestrator.session import Phase, Session
 from errands_orchestrator.snapshot import load_session
 
 IDS = ["a", "b", "c", "a~2", "call~1", ""]
@@ -30,6 +30,11 @@ HAPPENINGS = [
     *["somebody writes"] * 2,
     *["time passes"] * 3,
     *["resume"] * 2,
+    *["somebody interrupts"] * 2,
+    *["cancelCalls"] * 2,
+    "pause",
+    "step",
+    "cancelAllAttached",
     "stopRun",
     "a stranger ends",
     "a tool notifies",
@@ -49,8 +54,12 @@ class Play:
         self.owner.wake()
 
     @property
+    def session(self) -> Session:
+        return load_session(self.world.snapshot)
+
+    @property
     def phase(self) -> Phase:
-        return load_session(self.world.snapshot).phase
+        return self.session.phase
 
     def picked(self, pick: int, *states: CallState) -> Record | None:
         found = [record for record in self.world.records.values() if record.state in states]
@@ -78,8 +87,19 @@ class Play:
                 self.world.cancel(record.new.id)
             case "time passes":
                 pass
-            case "stopRun" | "resume":
+            case _:
+                self.somebody_asks(what, pick)
+
+    def somebody_asks(self, what: str, pick: int) -> None:
+        match what:
+            case "stopRun" | "resume" | "pause" | "cancelAllAttached":
                 self.world.send("control", what)
+            case "step":
+                self.world.send("control", "resume", turns=1 + pick % 2)
+            case "cancelCalls" if calls := self.session.calls:
+                self.world.send("control", what, calls=(calls[pick % len(calls)].id, "stranger"))
+            case "somebody interrupts":
+                self.world.send("userMessage", self.world.token(), priority="interrupt")
             case _:
                 self.somebody_writes()
 
@@ -140,7 +160,7 @@ class Play:
         for _ in range(len(self.world.records) + 300):
             if self.owner.asking:
                 self.reply(Reply("done"))
-            elif self.phase is Phase.PAUSED:
+            elif self.session.is_paused:
                 self.world.send("control", "resume")
                 self.owner.wake()
             elif record := self.picked(0, CallState.QUEUED, CallState.RUNNING):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tests.unit.stepper_driver import CANCEL, START, STATUS
 
@@ -80,6 +80,8 @@ class World:
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     mail: list[Mail] = field(default_factory=list[Mail])
     cursor: int = 0
+    accepted: int = 0
+    """Letters that count against the bound of the mailbox."""
     queued: Counter[str] = field(default_factory=Counter[str])
     known: dict[str, str] = field(default_factory=dict[str, str])
     """Calls whose end the model learned from an answer, and how."""
@@ -93,8 +95,9 @@ class World:
 
     # ---- mail and workers
 
-    def send(self, kind: MailKind, text: str = "", call: str = "", outcome: Outcome | None = None) -> None:
+    def send(self, kind: MailKind, text: str = "", call: str = "", outcome: Outcome | None = None, **more: Any) -> None:
         seq = len(self.mail) + 1
+        self.accepted += kind not in ("control", "toolCallFinished")
         sent = Mail(
             seq=f"{seq}-0",
             id=f"m{seq}",
@@ -104,6 +107,7 @@ class World:
             text=text,
             call=call,
             outcome=outcome,
+            **more,
         )
         self.mail.append(sent)
 
@@ -148,12 +152,14 @@ class World:
                 self.publish(decision.calls)
         for event in step.events:
             self.hear(event)
-        if Event("run.ended", (("status", "completed"),)) in step.events:
+        if Event("run.ended", (("status", "completed"),)) in step.events and self.brief.agent.on_run_end == "wait":
             assert all(call.is_final and call.known for call in step.session.calls)
             assert not step.session.inbox
 
     def hear(self, event: Event) -> None:
-        """Runs follow one another, and everything else happens within one."""
+        """Runs follow one another, and everything else but pausing happens within one."""
+        if event.kind in ("run.paused", "run.resumed"):
+            return
         assert self.running == (event.kind != "run.started")
         self.running = event.kind != "run.ended"
 
@@ -256,8 +262,9 @@ class Owner:
             assert decisions
             return tuple(map(self.bring, decisions))
         (decision,) = decisions
+        unborn = {record.id for record in self.session.unrecorded}
         stopping = [call.id for call in self.session.calls if call.stopping and not call.is_final]
-        assert all(self.world.records[call_id].wish for call_id in stopping)
+        assert all(call_id in unborn or self.world.records[call_id].wish for call_id in stopping)
         return self.stand(decision)
 
     def stand(self, decision: Decision) -> Sequence[Arrival] | None:
@@ -273,7 +280,7 @@ class Owner:
                 return self.park(until)
             case _:
                 assert isinstance(decision, Park)
-                assert decision.status == self.session.phase
+                assert decision.status == ("paused" if self.session.is_paused else self.session.phase)
                 return self.world.unread or None
 
     def park(self, until: int | None) -> Sequence[Arrival] | None:
@@ -340,7 +347,7 @@ def check_acceptable(messages: bytes) -> None:
 def check_account(world: World) -> None:
     """Everything has ended and was told: every call has one tool message, every piece of news stands there once."""
     session = load_session(world.snapshot)
-    assert session == Session("s1", turn=session.turn, attached_at=session.attached_at)
+    assert session == Session("s1", turn=session.turn, attached_at=session.attached_at, heard=world.accepted)
     messages = [message for entry in world.log if isinstance(entry, ToolsEntry) for message in entry.messages]
     made = sum(len(entry.calls) for entry in world.log if isinstance(entry, AssistantEntry))
     assert made == len(messages)

@@ -32,7 +32,13 @@ from errands_orchestrator.brief import Brief
 from errands_orchestrator.models.model import Finish, ModelCall, Reply
 from errands_orchestrator.turn import RECORDS_A_STEP
 
-BRIEFS: list[Brief] = [
+SPECIAL = [
+    make_brief(ANY_PROGRESS, slots=2, onRunEnd="cancel", mailInToolResult=True),
+    make_brief(slots=2, onRunEnd="detach", onRunFailure="keep", interruptCompletions=True),
+    make_brief(ANY_PROGRESS, slots=1, pauseCancelsCalls=True, resumeOnAnyMail=True, capabilities=[STATUS, CANCEL]),
+    make_brief(mode="synchronous", mailInToolResult=True, interruptCompletions=True, onRunEnd="cancel"),
+]
+BRIEFS: list[Brief] = SPECIAL + [
     make_brief(strategy, mode=mode, slots=slots, capabilities=capabilities)
     for strategy in (ALL_DONE, ANY_PROGRESS, yield_on_timeout(3000))
     for mode in ("asynchronous", "synchronous")

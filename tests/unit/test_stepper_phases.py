@@ -22,7 +22,7 @@ from errands_config.wire import CallState, Outcome
 from errands_orchestrator.arrivals import Acquired, AskFailed, Replied
 from errands_orchestrator.decisions import Again, AskModel, Cancel, Park, Queue, Wait
 from errands_orchestrator.models.model import Reply
-from errands_orchestrator.session import AssistantEntry, Phase, UserEntry
+from errands_orchestrator.session import AssistantEntry, UserEntry
 
 
 def asking(**more: object) -> Driver:
@@ -96,7 +96,11 @@ def test_failed_requests_are_repeated_with_growing_pauses_and_then_the_run_is_pa
         assert driver.take(after=pause - 1) == (Wait(driver.now + 1),)
         assert driver.take(after=1) == (AskModel(),)
     assert driver.take(failure) == (Park("paused"),)
-    assert (driver.session.phase, driver.session.cause, driver.events) == (Phase.PAUSED, "rate_limited", ["run.paused"])
+    assert (driver.last.decisions, driver.session.cause, driver.events) == (
+        (Park("paused"),),
+        "rate_limited",
+        ["run.paused"],
+    )
 
 
 @pytest.mark.parametrize(("asked_for", "wait"), [(0.1, 500), (7.5, 7500), (9999.0, 60_000), (inf, 60_000)])
@@ -133,7 +137,7 @@ def test_a_paused_run_keeps_everything_and_resumes_with_the_same_request() -> No
     assert driver.take(finished("c1", done("late"))) == (Queue(("c2",)), Park("paused"))
     assert driver.take(Acquired(), said("still there?")) == (Park("paused"),)
     assert driver.take(Acquired(), control("resume")) == (AskModel(),)
-    assert (driver.events, driver.last.log) == (["turn.restarted"], ())
+    assert (driver.events, driver.last.log) == (["run.resumed", "turn.restarted"], ())
     driver.reply(text="yes", finish="stop")
     assert driver.user_text.startswith("still there?\n\nBackground tool calls from earlier")
 

@@ -39,23 +39,16 @@ NOT_YET: tuple[Row, ...] = (
     Row("extraAgents", ([],), "helpers"),
     Row("mailScope", ("subtree",), "mail between sessions"),
     Row("interruptScope", ("children",), "interrupt mail"),
-    Row("interruptCompletions", (False,), "interrupt mail"),
-    Row("mailInToolResult", (False,), "mail inside a tool result"),
-    Row("pauseCancelsCalls", (False,), "pausing"),
-    Row("resumeOnAnyMail", (False,), "pausing"),
     Row("registry.handles", (False,), "handles"),
     Row("registry.references", (False,), "references to results"),
     Row("registry.onDuplicate", ("allow",), "the check for equal calls"),
     Row("registry.duplicateScope", ("name_and_args",), "the check for equal calls"),
     Row("registry.digest", (False,), "the digest of outstanding work"),
     Row("delivery.style", ("notice",), "results as events"),
-    Row("delivery.maxResultBytes", (65_536,), "parking of large results"),
     Row("delivery.maxItems", (None,), "bounds of one delivery"),
     Row("delivery.maxBytes", (None,), "bounds of one delivery"),
     Row("delivery.templates", ({},), "texts of one's own"),
     Row("delivery.compactAfterTurns", (None,), "compaction"),
-    Row("onRunEnd", ("wait",), "other ends of a run"),
-    Row("onRunFailure", ("cancel",), "other ends of a run"),
 )
 
 

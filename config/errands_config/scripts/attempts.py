@@ -49,7 +49,7 @@ _NOTIFY = Script(
     "notify",
     keys=("call", "progress", "session", "mail", "due", "bell", "events", "all_events"),
     args=("cid", "sid", "token", "number", "payload", "text", "bound", "mail_bound"),
-    shared=("events", "record", "progressing", "wake"),
+    shared=("events", "record", "progressing", "mailbox", "wake"),
 )
 _FINISH = Script(
     "finish",

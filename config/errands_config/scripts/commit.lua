@@ -43,7 +43,7 @@ end
 for _, p in ipairs(payload.publish) do publish(p) end
 
 redis.call('HSET', K.session, 'version', tonumber(A.version) + 1, 'commit', A.commit, 'snapshot', A.snapshot,
-           'cursor', A.cursor, 'entries', entries, 'updated', now)
+           'cursor', A.cursor, 'heard', A.heard, 'entries', entries, 'updated', now)
 if A.trim ~= '' then redis.call('XTRIM', K.mail, 'MINID', A.trim) end
 redis.call('ZADD', K.due, now + tonumber(A.lease), A.sid)
 return {'ok', now}

@@ -9,6 +9,7 @@ redis.call('SET', K.agent, A.agent, 'EX', A.definition_seconds)
 redis.call('SET', K.toolset, A.toolset, 'EX', A.definition_seconds)
 if A.text ~= '' then
   redis.call('XADD', K.mail, '*', 'id', A.mail_id, 'kind', 'userMessage', 'sender', 'user', 'at', now, 'text', A.text)
+  accepted()
   wake()
 end
 return 'created'

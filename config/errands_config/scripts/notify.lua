@@ -7,8 +7,9 @@ if c.notify_mark == mark then return 'ok' end
 redis.call('HSET', K.call, 'notify_mark', mark)
 redis.call('XADD', K.progress, 'MAXLEN', 50, '*', 'at', now, 'payload', A.payload)
 tell_progress(c)
-if tonumber(c.notified or '0') >= tonumber(A.bound) or redis.call('XLEN', K.mail) >= tonumber(A.mail_bound) then return 'kept' end
+if tonumber(c.notified or '0') >= tonumber(A.bound) or unread() >= tonumber(A.mail_bound) then return 'kept' end
 redis.call('HINCRBY', K.call, 'notified', 1)
+accepted()
 redis.call('XADD', K.mail, '*', 'id', 'note-' .. A.cid .. '-' .. A.number, 'kind', 'toolCallNotify', 'sender', A.cid,
            'at', now, 'text', A.text, 'call', A.cid)
 wake()

@@ -10,14 +10,14 @@ import orjson
 
 from errands_config import keys
 from errands_config.scripts.script import Invocation, Script
-from errands_config.wire import CallState, Mail, MailKind, Outcome
+from errands_config.wire import CallState, Mail, MailKind, Outcome, Priority
 
 _WAKE = ("session", "due", "bell")
 _CREATE = Script(
     "create",
     keys=("session", "mail", "sessions", "due", "bell", "agent", "toolset"),
     args=("sid", "head", "agent", "toolset", "definition_seconds", "mail_id", "text"),
-    shared=("wake",),
+    shared=("wake", "mailbox"),
 )
 _ACQUIRE = Script(
     "acquire", keys=("session", "mail", "due"), args=("sid", "token", "channel", "lease", "named", "patient")
@@ -26,7 +26,7 @@ _RENEW = Script("renew", keys=("due",), args=("count", "lease"))
 _COMMIT = Script(
     "commit",
     keys=("session", "log", "mail", "events", "all_events", "calls", "names", "due", "watch", "queues"),
-    args=("sid", "token", "version", "commit", "cursor", "trim", "snapshot", "lease", "payload"),
+    args=("sid", "token", "version", "commit", "cursor", "heard", "trim", "snapshot", "lease", "payload"),
     shared=("events", "record", "outcome"),
 )
 _PEEK = Script("peek", keys=("index",), args=("limit",))
@@ -34,8 +34,21 @@ _PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "s
 _SEND_MAIL = Script(
     "send_mail",
     keys=("session", "mail", "receipt", "due", "bell"),
-    args=("sid", "id", "kind", "sender", "priority", "text", "bound", "receipt_ms"),
-    shared=("wake",),
+    args=(
+        "sid",
+        "id",
+        "kind",
+        "sender",
+        "priority",
+        "hops",
+        "expects_reply",
+        "calls",
+        "turns",
+        "text",
+        "bound",
+        "receipt_ms",
+    ),
+    shared=("wake", "mailbox"),
 )
 
 
@@ -47,6 +60,10 @@ class Definitions:
     agent: str
     toolset_digest: str
     toolset: str
+    mail_scope: str = "subtree"
+    """Whose sessions its sessions may write to."""
+    interrupt_scope: str = "children"
+    """Whose sessions they may interrupt."""
 
 
 def create(
@@ -56,6 +73,7 @@ def create(
     head = {
         "status": "ready", "snapshot": "", "agent": definitions.agent_digest, "tools": definitions.toolset_digest,
         "slug": slug, "tenant": tenant, "parent": "", "root": sid, "conversation": sid,
+        "mail_scope": definitions.mail_scope, "interrupt_scope": definitions.interrupt_scope,
     }  # fmt: skip
     named = {
         "session": keys.session(sid), "mail": keys.mail(sid), "sessions": keys.SESSIONS, "due": keys.DUE,
@@ -181,6 +199,8 @@ class Commit:
     version: int
     cursor: str
     snapshot: str
+    heard: int = 0
+    """Letters that the session has done with, of those that count against the mailbox's bound."""
     log: tuple[str, ...] = ()
     records: tuple[Record, ...] = ()
     publish: tuple[Publication, ...] = ()
@@ -206,7 +226,8 @@ def commit(sid: str, token: str, step: Commit, lease_ms: int) -> Invocation[Answ
     }  # fmt: skip
     args = {
         "sid": sid, "token": token, "version": step.version, "commit": step.id, "cursor": step.cursor,
-        "trim": _after(step.cursor), "snapshot": step.snapshot, "lease": lease_ms, "payload": _payload(step),
+        "heard": step.heard, "trim": _after(step.cursor), "snapshot": step.snapshot, "lease": lease_ms,
+        "payload": _payload(step),
     }  # fmt: skip
     return _COMMIT.use(named, args, lambda answer: Answered(answer[0], int(answer[1])), _touched(step))
 
@@ -267,15 +288,20 @@ def send_mail(
     text: str,
     *,
     sender: str = "user",
-    priority: Literal["normal", "interrupt"] = "normal",
+    priority: Priority = "normal",
+    hops: int = 0,
+    expects_reply: bool = False,
+    calls: Sequence[str] = (),
+    turns: int = 0,
 ) -> Invocation[Receipt]:
-    """Put a letter into a mailbox, once an id within 24 h."""
+    """Put a letter into a mailbox, once an id within 24 h. For the rest see `wire.Mail`."""
     named = {
         "session": keys.session(sid), "mail": keys.mail(sid), "receipt": keys.receipt(sid, mail_id), "due": keys.DUE,
         "bell": keys.BELL,
     }  # fmt: skip
     args = {
-        "sid": sid, "id": mail_id, "kind": kind, "sender": sender, "priority": priority, "text": text,
+        "sid": sid, "id": mail_id, "kind": kind, "sender": sender, "priority": priority, "hops": hops,
+        "expects_reply": int(expects_reply), "calls": " ".join(calls), "turns": turns, "text": text,
         "bound": keys.MAIL_BOUND, "receipt_ms": keys.MAIL_RECEIPT_MS,
     }  # fmt: skip
     return _SEND_MAIL.use(named, args, lambda answer: Receipt(*answer))
@@ -294,9 +320,13 @@ def _letter(seq: str, fields: dict[str, str]) -> Mail:
         kind=fields["kind"],  # pyright: ignore[reportArgumentType]
         sender=fields["sender"],
         priority=fields.get("priority", "normal"),  # pyright: ignore[reportArgumentType]
+        hops=int(fields.get("hops", 0)),
+        expects_reply=fields.get("expects_reply") == "1",
         at=int(fields["at"]),
         text=fields.get("text", ""),
         call=fields.get("call", ""),
+        calls=tuple(fields.get("calls", "").split()),
+        turns=int(fields.get("turns", 0)),
         outcome=outcome,
         truncated=fields.get("truncated") == "1",
     )

@@ -47,4 +47,4 @@ def _unheard(_: Seen) -> None:
 
 async def _stop(store: reads.Store, sid: str, shown: Display) -> None:
     shown.say("stopping the run; press Ctrl-C again to leave at once")
-    await sessions.send(store, sid, "stopRun", kind="control")
+    await sessions.control(store, sid, "stopRun")

@@ -44,7 +44,7 @@ async def _gone_on(
         return Ending("paused", str(unusable))
     async with tools_again(store, there, watched.sid, known.brief.tools, own):
         # for a run that is not paused it means nothing, so there is no race to lose
-        await sessions.send(store, watched.sid, "resume", kind="control")
+        await sessions.control(store, watched.sid, "resume")
         return await conduct(store, there, watched, manner)
 
 

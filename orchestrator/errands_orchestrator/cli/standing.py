@@ -18,7 +18,7 @@ Standing = Literal["going on", "paused", "completed", "cancelled"]
 async def standing_of(store: reads.Store, sid: str) -> Standing:
     """Where the session's run stands. Raises NotFound."""
     session, cursor = await snapshot_of(store, sid)
-    if session.phase is Phase.PAUSED:
+    if session.is_paused:
         return "paused"
     if session.phase is not Phase.IDLE or await _is_spoken_to(store, sid, cursor):
         return "going on"

@@ -24,7 +24,7 @@ async def stopped(there: Reached, sid: str) -> str:
         since = await present(store, sid)  # before the look: what ends in between is seen
         if await standing_of(store, sid) in ("completed", "cancelled"):
             raise Conflict(f"session {sid} has no run going on")
-        await sessions.send(store, sid, "stopRun", kind="control")
+        await sessions.control(store, sid, "stopRun")
         with own_log(there.settings.home):
             async with orchestrator(there.settings, only=sid, logs=False):
                 return await _end(there, sid, since.event)
