@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 from errands_config.agent import parse_agent
 from errands_config.policy import compile_policy
-from errands_config.wire import CallState, Mail, MailKind, Outcome, ToolOffer
+from errands_config.wire import CallState, ControlVerb, Mail, MailKind, Outcome, ToolOffer
 from errands_orchestrator.arrivals import Acquired, Answered, Arrival, Begun, Looked, Received, Replied
 from errands_orchestrator.brief import Brief, Toolset
 from errands_orchestrator.decisions import Answer, Begin, Decision, Look, Step
@@ -88,8 +88,12 @@ def said(text: str) -> Received:
     return mail("userMessage", text)
 
 
-def control(verb: Literal["stopRun", "resume"]) -> Received:
-    return mail("control", verb)
+def interrupted(text: str) -> Received:
+    return mail("userMessage", text, priority="interrupt")
+
+
+def control(verb: ControlVerb, **more: Any) -> Received:
+    return mail("control", verb, **more)
 
 
 def finished(call_id: str, outcome: Outcome | None = None) -> Received:

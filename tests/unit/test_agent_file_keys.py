@@ -69,6 +69,15 @@ def system_contents(agent: Agent) -> Any:
 
 
 ACTS: Mapping[str, Acts] = {
+    "Agent.interruptCompletions": Acts({"interruptCompletions": True}, lambda agent: agent.interrupt_completions, True),
+    "Agent.mailInToolResult": Acts({"mailInToolResult": True}, lambda agent: agent.mail_in_tool_result, True),
+    "Agent.pauseCancelsCalls": Acts({"pauseCancelsCalls": True}, lambda agent: agent.pause_cancels_calls, True),
+    "Agent.resumeOnAnyMail": Acts({"resumeOnAnyMail": True}, lambda agent: agent.resume_on_any_mail, True),
+    "Agent.onRunEnd": Acts({"onRunEnd": "detach"}, lambda agent: agent.on_run_end, "detach"),
+    "Agent.onRunFailure": Acts({"onRunFailure": "keep"}, lambda agent: agent.on_run_failure, "keep"),
+    "Delivery.maxResultBytes": Acts(
+        {"delivery": {"maxResultBytes": 7}}, lambda agent: agent.delivery.max_result_bytes, 7
+    ),
     "Agent.slug": Acts({"slug": "b"}, lambda agent: agent.slug, "b"),
     "Agent.systemPrompt": Acts({"systemPrompt": ["x", "y"]}, lambda agent: agent.system_prompt, "x\ny"),
     "Agent.announce": Acts({"announce": "x"}, lambda agent: agent.announce, "x"),
@@ -232,10 +241,6 @@ REFUSED: Mapping[str, Refused] = {
     },
     "Agent.mailScope": Refused(part("mailScope"), "mailScope", "mail between sessions"),
     "Agent.interruptScope": Refused(part("interruptScope"), "interruptScope", "interrupt mail"),
-    "Agent.interruptCompletions": Refused(part("interruptCompletions"), "interruptCompletions", "interrupt mail"),
-    "Agent.mailInToolResult": Refused(part("mailInToolResult"), "mailInToolResult", "mail inside a tool result"),
-    "Agent.pauseCancelsCalls": Refused(part("pauseCancelsCalls"), "pauseCancelsCalls", "pausing"),
-    "Agent.resumeOnAnyMail": Refused(part("resumeOnAnyMail"), "resumeOnAnyMail", "pausing"),
     "Agent.registry": Refused(part("registry"), "registry.handles", "handles"),
     "Registry.handles": Refused(one("registry", "handles"), "registry.handles", "handles"),
     "Registry.references": Refused(one("registry", "references"), "registry.references", "references to results"),
@@ -244,20 +249,16 @@ REFUSED: Mapping[str, Refused] = {
     "Registry.digest": Refused(one("registry", "digest"), "registry.digest", "digest of outstanding work"),
     "Agent.delivery": Refused(part("delivery"), "delivery.style", "results as events"),
     "Delivery.style": Refused(one("delivery", "style"), "delivery.style", "results as events"),
-    "Delivery.maxResultBytes": Refused(one("delivery", "maxResultBytes"), "delivery.maxResultBytes", "parking"),
     "Delivery.maxItems": Refused(one("delivery", "maxItems"), "delivery.maxItems", "bounds of one delivery"),
     "Delivery.maxBytes": Refused(one("delivery", "maxBytes"), "delivery.maxBytes", "bounds of one delivery"),
     "Delivery.templates": Refused(one("delivery", "templates"), "delivery.templates", "texts of one's own"),
     "Delivery.compactAfterTurns": Refused(
         one("delivery", "compactAfterTurns"), "delivery.compactAfterTurns", "compaction"
     ),
-    "Agent.onRunEnd": Refused(part("onRunEnd"), "onRunEnd", "other ends of a run"),
-    "Agent.onRunFailure": Refused(part("onRunFailure"), "onRunFailure", "other ends of a run"),
 }
 
 VALUES_REFUSED: tuple[Refused, ...] = (
     Refused({"flavor": "OpenAIResponses"}, "flavor", "the Responses dialect"),
-    Refused({"onRunEnd": "cancel"}, "onRunEnd", "other ends of a run"),
     Refused(policy(default={"tag": "defer", "reason": "r"}), "toolCallPolicyConfig.default.tag", "deferred calls"),
     *(
         Refused(
