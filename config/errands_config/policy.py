@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from errands_config.agent import Agent
-from errands_config.agent_file.policy_config import Disposition, RunAsync
+from errands_config.agent_file.decorators import RerunOnRestart
+from errands_config.agent_file.policy_config import Disposition, RunAsync, Wrapper
+from errands_config.glob import matches
 from errands_config.wire import CallPolicy
 
 MAX_CALL_SECONDS = 86_400
@@ -19,10 +21,27 @@ class Policy:
 
     default: CallPolicy
     by_tool: Mapping[str, CallPolicy]
+    reruns: Sequence[Rerun] = ()
 
     def resolve(self, tool: str, arguments: object) -> CallPolicy:
         """The policy of one call. `arguments` are what the model sent; no rule of this version looks at them."""
-        return self.by_tool.get(tool, self.default)
+        policy = self.by_tool.get(tool, self.default)
+        times = next((it.times for it in reversed(self.reruns) if matches(it.tools, tool)), 0)
+        return policy.model_copy(update={"rerun_times": times}) if times else policy
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that it sends calls to, beside those of the tools, in order of names."""
+        return tuple(sorted({one.queue for one in (self.default, *self.by_tool.values()) if one.queue}))
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Calls that may be started again. Of several for one tool the last in the file, the nearest to it, counts."""
+
+    tools: str
+    """A glob."""
+    times: int
 
 
 def compile_policy(agent: Agent) -> Policy:
@@ -31,7 +50,14 @@ def compile_policy(agent: Agent) -> Policy:
     by_tool: dict[str, CallPolicy] = {}
     for rule in config.rules:
         by_tool.setdefault(rule.tool, _call_policy(agent, rule.disposition))
-    return Policy(default=_call_policy(agent, config.default), by_tool=by_tool)
+    return Policy(_call_policy(agent, config.default), by_tool, tuple(_reruns(config.wrappers)))
+
+
+def _reruns(wrappers: Iterable[Wrapper]) -> Iterator[Rerun]:
+    for wrapper in wrappers:
+        for decorator in wrapper.decorators:
+            if isinstance(decorator, RerunOnRestart):
+                yield Rerun(wrapper.match.tool or "*", decorator.times)
 
 
 def _call_policy(agent: Agent, disposition: Disposition) -> CallPolicy:

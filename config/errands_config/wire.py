@@ -65,6 +65,8 @@ class CallPolicy(Frozen):
     """Longest run of one attempt, from its claim."""
     queue_timeout_seconds: float
     """Longest wait for a worker, from publication."""
+    rerun_times: int = 0
+    """How often the call is started again when its worker is lost."""
 
 
 class ToolOffer(Frozen):
@@ -163,6 +165,8 @@ class Mail(Frozen):
     text: str = ""
     """Message or notify text; the verb of a control mail."""
     call: str = ""
+    starts: int = 1
+    """How often the call that ended was started."""
     calls: tuple[str, ...] = ()
     """The calls that a `cancelCalls` means, by our ids."""
     turns: int = 0

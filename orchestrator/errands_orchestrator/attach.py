@@ -10,7 +10,7 @@ from errands_config.wire import CallState, Outcome
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.decisions import Answer, Look
 from errands_orchestrator.session import CapabilityCall, Session, ToolMessage, ToolsEntry, TrackedCall
-from errands_orchestrator.texts import INTERRUPTED, end_text, interrupted_answer, placeholder, seconds
+from errands_orchestrator.texts import INTERRUPTED, RUN_AGAIN, end_text, interrupted_answer, placeholder, seconds
 
 
 def settled(brief: Brief, session: Session, now: int) -> Session:
@@ -123,7 +123,8 @@ def handed_back(session: Session, capabilities: Collection[str]) -> tuple[Sessio
     owed: list[TrackedCall] = []
     for call in session.attached:
         if call.is_final and not _never_at_once(call, session):
-            message = ToolMessage(call.provider_id, call.id, call.name, call.state, call.text)
+            text = f"({RUN_AGAIN})\n{call.text}" if call.reran else call.text
+            message = ToolMessage(call.provider_id, call.id, call.name, call.state, text)
         else:
             owed.append(call)
             state = states.get(call.id, call.state)

@@ -56,9 +56,9 @@ def first_publication(cid: str, sid: str, tool: str, queue: str, now: int, timeo
 
 
 def repeated_publication(again: Republish) -> Publication:
-    """A message published again: same attempt, a Celery id of its own."""
+    """The first message of a further attempt, or one that is published again, under a Celery id of its own."""
     body = TaskMessage(call=again.cid, session=again.sid, queue=again.queue, attempt=again.attempt, published=again.now)
-    celery_id = f"{again.cid}.{again.attempt}r{again.count}"
+    celery_id = f"{again.cid}.{again.attempt}{f'r{again.count}' if again.count > 1 else ''}"
     return Publication(celery_id, f"tool.{again.tool}", body, again.timeout_seconds + BACKSTOP_SECONDS)
 
 

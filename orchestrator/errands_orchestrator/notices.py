@@ -8,7 +8,7 @@ from dataclasses import replace
 from errands_config.text import cap, clean, framed
 from errands_config.wire import Mail
 from errands_orchestrator.session import Pending, Session, ToolsEntry, TrackedCall, UserEntry
-from errands_orchestrator.texts import end_text, notice_word
+from errands_orchestrator.texts import RUN_AGAIN, end_text, notice_word
 
 FINISHED = "Background tool calls finished since their placeholder responses:"
 FINISHED_EARLIER = "Background tool calls from earlier in this conversation finished:"
@@ -98,5 +98,6 @@ def _late_results(told: list[TrackedCall]) -> list[str]:
 
 
 def _block(call: TrackedCall) -> str:
-    head = f"tool_call_id {call.provider_id} ({call.name}) {notice_word(call.state)}:"
+    note = f" ({RUN_AGAIN})" if call.reran else ""
+    head = f"tool_call_id {call.provider_id} ({call.name}) {notice_word(call.state)}{note}:"
     return f"{head} {_KNOWN[call.known]}" if call.known else f"{head}\n{call.text}"

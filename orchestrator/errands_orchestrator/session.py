@@ -120,6 +120,8 @@ class TrackedCall:
     """A person spoke, or another turn made calls, after its placeholder."""
     known: Literal["", "read", "stopped"] = ""
     """How the model has had the news already: it read the result, or its own cancel ended the call."""
+    reran: bool = False
+    """It was started again from the beginning after its worker was lost."""
     stopping: StopReason = ""
     """Its end is asked for, and it is not published any more."""
 

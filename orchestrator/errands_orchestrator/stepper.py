@@ -110,7 +110,8 @@ def _finished(draft: Draft, mail: Mail) -> None:
         _to_inbox(draft, mail)
         return
     ended = 1 + max(other.ended for other in draft.session.calls)
-    final = replace(call, state=mail.outcome.state, text=end_text(mail.outcome, draft.max_bytes), ended=ended)
+    text = end_text(mail.outcome, draft.max_bytes)
+    final = replace(call, state=mail.outcome.state, text=text, ended=ended, reran=mail.starts > 1)
     draft.session = draft.session.with_call(final)
 
 

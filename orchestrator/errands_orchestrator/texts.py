@@ -28,6 +28,9 @@ CUT_OFF = "the message was cut off"
 INTERRUPTED = "interrupted"
 """Why a step let go of a call when a person spoke or the run was stopped."""
 
+RUN_AGAIN = "run again from the start after a restart"
+"""Said of a call whose first run was lost with its worker."""
+
 _INVALID = "invalid arguments: "
 _UNKNOWN = "unknown tool: "
 _AS_SAID = (_INVALID, _UNKNOWN, "blocked by policy: ")

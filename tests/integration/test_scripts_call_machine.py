@@ -10,7 +10,14 @@ import hypothesis.strategies as st
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from tests.integration.script_scenes import QUEUE, DeclaredOnly, Scene, cancelling, policy
 
 from errands_config import keys
@@ -25,6 +32,8 @@ HOLDERS = {"w1": Holder("w1", 11), "w2": Holder("w2", 22)}
 WORKERS = st.sampled_from(sorted(HOLDERS))
 ASKERS = st.sampled_from(["one", "two"])
 TWICE = st.booleans()
+BACK = st.sampled_from([0, 0, 0, 1])
+"""How many attempts a message or a write is behind."""
 ENDS = st.sampled_from([CallState.COMPLETED, CallState.FAILED, CallState.CANCELLED, CallState.TIMED_OUT])
 
 
@@ -42,6 +51,11 @@ class Call:
     deadline_asked: bool = False
     ended_with: str = ""
     live: set[str] = field(default_factory=set[str])
+    attempt: int = 1
+    starts: int = 0
+    lost: int = 0
+    reruns: int = 0
+    """How often it may be started again."""
 
     @property
     def final(self) -> bool:
@@ -50,9 +64,12 @@ class Call:
     def runs_on(self, worker: str) -> bool:
         return self.state == "running" and self.worker == worker
 
+    def held_by(self, worker: str, attempt: int) -> bool:
+        return self.runs_on(worker) and attempt == self.attempt
 
-def token_of(worker: str) -> str:
-    return f"token of {worker}"
+
+def token_of(worker: str, attempt: int) -> str:
+    return f"token of {worker} for {attempt}"
 
 
 class CallMachine(RuleBasedStateMachine):
@@ -63,7 +80,11 @@ class CallMachine(RuleBasedStateMachine):
         store.flushdb()
         self.scene, self.declared, self.call = Scene(store), declared, Call()
         self.scene.owned()
-        self.scene.queued()
+
+    @initialize(reruns=st.sampled_from([0, 0, 1, 9]))
+    def begin(self, reruns: int) -> None:
+        self.call.reruns = reruns
+        self.scene.queued(call_policy=policy(rerun_times=reruns))
         for worker in HOLDERS:
             self.beat(worker)
 
@@ -97,31 +118,35 @@ class CallMachine(RuleBasedStateMachine):
         assert self.ask(workers.settle(worker), twice) == "settled"
         self.call.live.discard(worker)
 
-    @rule(worker=WORKERS, attempt=st.sampled_from([1, 1, 1, 2]), twice=TWICE)
-    def claim(self, worker: str, attempt: int, twice: bool) -> None:
+    @rule(worker=WORKERS, back=BACK, twice=TWICE)
+    def claim(self, worker: str, back: int, twice: bool) -> None:
+        attempt = self.call.attempt - back
         message = self.scene.message(attempt=attempt)
-        got = self.ask(attempts.claim(message, token_of(worker), HOLDERS[worker]), twice)
+        got = self.ask(attempts.claim(message, token_of(worker, attempt), HOLDERS[worker]), twice)
         if worker not in self.call.live:
             assert got == ClaimRefused("lapsed")
-        elif self.call.state == "queued" and attempt == 1:
+        elif self.call.state == "queued" and back == 0:
             assert isinstance(got, Claimed)
+            assert got.attempt == attempt
             self.call.state, self.call.worker, self.call.late = "running", worker, False
-        elif self.call.runs_on(worker):
+            self.call.starts += 1
+        elif self.call.held_by(worker, attempt):
             assert isinstance(got, Claimed)
         else:
             assert isinstance(got, ClaimRefused)
             assert got.state == self.call.state
 
-    @rule(worker=WORKERS, end=ENDS, twice=TWICE)
-    def finish(self, worker: str, end: CallState, twice: bool) -> None:
-        answer = self.ask(
-            attempts.finish(held(token_of(worker)), HOLDERS[worker], QUEUE, Outcome(state=end, result="r")), twice
-        ).outcome
+    @rule(worker=WORKERS, end=ENDS, back=BACK, twice=TWICE)
+    def finish(self, worker: str, end: CallState, back: int, twice: bool) -> None:
+        attempt = self.call.attempt - back
+        token = token_of(worker, attempt)
+        outcome = Outcome(state=end, result="r")
+        answer = self.ask(attempts.finish(held(token), HOLDERS[worker], QUEUE, outcome), twice).outcome
         if self.call.final:
-            assert answer == ("ok" if self.call.ended_with == token_of(worker) else "late")
-        elif self.call.runs_on(worker):
+            assert answer == ("ok" if self.call.ended_with == token else "late")
+        elif self.call.held_by(worker, attempt):
             assert answer == "ok"
-            self.call.state, self.call.ended_with = str(end), token_of(worker)
+            self.call.state, self.call.ended_with = str(end), token
         else:
             assert answer == "lost"
 
@@ -137,16 +162,27 @@ class CallMachine(RuleBasedStateMachine):
         if answer == "cancelled":
             self.call.state = "cancelled"
 
-    @rule(worker=WORKERS, pid=st.sampled_from(["", "11", "22"]), twice=TWICE)
-    def settle_call(self, worker: str, pid: str, twice: bool) -> None:
-        answer = self.ask(calls.settle_call(self.scene.place(), worker, pid=pid), twice)
+    @rule(worker=WORKERS, pid=st.sampled_from(["", "11", "22"]), drained=st.booleans(), twice=TWICE)
+    def settle_call(self, worker: str, pid: str, drained: bool, twice: bool) -> None:
+        answer = self.ask(calls.settle_call(self.scene.place(), worker, pid=pid, drained=drained), twice)
         if self.call.runs_on(worker) and pid in ("", str(HOLDERS[worker].pid)):
-            self.call.state = (
-                "cancelled" if self.call.asker else "timed_out" if self.call.deadline_passed else "orphaned"
-            )
+            self.it_lost_its_process(drained)
             assert answer == self.call.state
         else:
             assert answer == ""
+
+    def it_lost_its_process(self, drained: bool) -> None:
+        call = self.call
+        if call.asker or call.deadline_passed:
+            call.state = "cancelled" if call.asker else "timed_out"
+            return
+        call.lost += not drained
+        if call.lost >= calls.MOST_LOST:
+            call.state = "failed"
+        elif call.starts <= call.reruns:
+            call.state, call.attempt, call.late, call.deadline_asked = "queued", call.attempt + 1, False, False
+        else:
+            call.state = "orphaned"
 
     @precondition(lambda self: not self.call.final)
     @rule()
@@ -171,19 +207,22 @@ class CallMachine(RuleBasedStateMachine):
     def repeat(self, twice: bool) -> None:
         self.ask(calls.repeat("c1", QUEUE, patience_ms=0), twice)
 
-    @rule(worker=WORKERS, number=st.integers(1, 3), twice=TWICE)
-    def notify(self, worker: str, number: int, twice: bool) -> None:
-        answer = self.ask(attempts.notify(held(token_of(worker)), number, "{}", "look"), twice)
-        assert answer == ("ok" if self.call.runs_on(worker) else "lost")
+    @rule(worker=WORKERS, number=st.integers(1, 3), back=BACK, twice=TWICE)
+    def notify(self, worker: str, number: int, back: int, twice: bool) -> None:
+        attempt = self.call.attempt - back
+        answer = self.ask(attempts.notify(held(token_of(worker, attempt)), number, "{}", "look"), twice)
+        assert answer in (("ok", "kept") if self.call.held_by(worker, attempt) else ("lost",))
 
-    @rule(worker=WORKERS, twice=TWICE)
-    def progress(self, worker: str, twice: bool) -> None:
-        answer = self.ask(attempts.progress(held(token_of(worker)), "{}"), twice)
-        assert answer == ("ok" if self.call.runs_on(worker) else "lost")
+    @rule(worker=WORKERS, back=BACK, twice=TWICE)
+    def progress(self, worker: str, back: int, twice: bool) -> None:
+        attempt = self.call.attempt - back
+        answer = self.ask(attempts.progress(held(token_of(worker, attempt)), "{}"), twice)
+        assert answer == ("ok" if self.call.held_by(worker, attempt) else "lost")
 
     @invariant()
     def store_and_model_agree(self) -> None:
         final = self.call.final
+        assert self.call.starts <= 1 + self.call.reruns
         assert self.scene.state() == self.call.state
         assert self.scene.ends() == ([self.call.state] if final else [])
         assert len(self.scene.completion_letters()) == final
@@ -200,7 +239,7 @@ class CallMachine(RuleBasedStateMachine):
         """Whatever was asked, somebody can still end it."""
         if self.call.state == "running":
             self.settle(self.call.worker, False)
-            self.settle_call(self.call.worker, "", False)
+            self.settle_call(self.call.worker, "", False, False)
         self.cancel("one", False)
         assert self.call.final
         self.store_and_model_agree()

@@ -68,7 +68,25 @@ def system_contents(agent: Agent) -> Any:
     return agent.builtin_toolboxes[0].contents
 
 
+def part(key: str) -> Keys:
+    """The part of the whole format at this key, alone."""
+    return {key: WHOLE[key]}
+
+
+def wrapper(match: Keys | None = None, *decorators: Keys) -> Keys:
+    return policy(wrappers=[{"match": match or {}, "decorators": decorators}])
+
+
+def again(times: int, *, tool: str = "*") -> Keys:
+    return wrapper({"tool": tool}, {"tag": "rerunOnRestart", "times": times})
+
+
 ACTS: Mapping[str, Acts] = {
+    "ToolCallPolicyConfig.wrappers": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
+    "Wrapper.match": Acts(again(3, tool="t"), lambda agent: of_t(agent).rerun_times, 3),
+    "Wrapper.decorators": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
+    "Match.tool": Acts(again(3, tool="t*"), lambda agent: of_t(agent).rerun_times, 3),
+    "RerunOnRestart.times": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
     "Agent.interruptCompletions": Acts({"interruptCompletions": True}, lambda agent: agent.interrupt_completions, True),
     "Agent.mailInToolResult": Acts({"mailInToolResult": True}, lambda agent: agent.mail_in_tool_result, True),
     "Agent.pauseCancelsCalls": Acts({"pauseCancelsCalls": True}, lambda agent: agent.pause_cancels_calls, True),
@@ -151,20 +169,12 @@ ACTS: Mapping[str, Acts] = {
 }
 
 
-def part(key: str) -> Keys:
-    """The part of the whole format at this key, alone."""
-    return {key: WHOLE[key]}
-
-
-def wrapper(match: Keys | None = None, *decorators: Keys) -> Keys:
-    return policy(wrappers=[{"match": match or {}, "decorators": decorators}])
-
-
 def one(key: str, inner: str) -> Keys:
     return {key: {inner: WHOLE[key][inner]}}
 
 
-WRAPPERS = "toolCallPolicyConfig.wrappers"
+MATCH_ARGS = "toolCallPolicyConfig.wrappers[0].match.args"
+DECORATOR_TAG = "toolCallPolicyConfig.wrappers[0].decorators[0].tag"
 DISPOSITION = "toolCallPolicyConfig.rules[0].disposition.tag"
 MCP, OPEN_API, BINDING = part("mcpServers"), part("openApiToolboxes"), part("bindings")
 PARAMETER, HELPER = part("parameters"), part("extraAgents")
@@ -172,15 +182,9 @@ DECORATORS: tuple[Keys, ...] = tuple(WHOLE["toolCallPolicyConfig"]["wrappers"][0
 
 REFUSED: Mapping[str, Refused] = {
     "Agent.sharedLimits": Refused(part("sharedLimits"), "sharedLimits", "limits over all sessions"),
-    "ToolCallPolicyConfig.wrappers": Refused(wrapper(), WRAPPERS, "wrappers"),
+    "Match.args": Refused(wrapper({"args": {"all": []}}), MATCH_ARGS, "wrappers that look at arguments"),
     **{
-        f"Wrapper.{key}": Refused(wrapper({}, {"tag": "label", "label": "x"}), WRAPPERS, "wrappers")
-        for key in ("match", "decorators")
-    },
-    "Match.tool": Refused(wrapper({"tool": "*"}), WRAPPERS, "wrappers"),
-    "Match.args": Refused(wrapper({"args": {"all": []}}), WRAPPERS, "wrappers"),
-    **{
-        name: Refused(wrapper({"args": args}), WRAPPERS, "wrappers")
+        name: Refused(wrapper({"args": args}), MATCH_ARGS, "wrappers that look at arguments")
         for args, names in (
             ({"path": "a", "equals": 1}, ("Equals.path", "Equals.equals")),
             ({"path": "a", "glob": "x"}, ("Glob.path", "Glob.glob")),
@@ -192,14 +196,13 @@ REFUSED: Mapping[str, Refused] = {
         for name in names
     },
     **{
-        name: Refused(wrapper({}, decorator), WRAPPERS, "wrappers")
+        name: Refused(wrapper({}, decorator), DECORATOR_TAG, "this decorator")
         for decorator, names in (
             (DECORATORS[0], ("Timeout.seconds",)),
             (DECORATORS[1], ("Retries.count", "Retries.backoffSeconds", "Retries.on")),
             (DECORATORS[2], ("Truncate.maxBytes",)),
             (DECORATORS[3], ("Before.hook", "Hook.command")),
             (DECORATORS[4], ("After.hook", "Hook.tool")),
-            (DECORATORS[5], ("RerunOnRestart.times",)),
             (DECORATORS[6], ("Limit.name",)),
             (DECORATORS[7], ("Cancellable.cancellable",)),
             ({"tag": "label", "label": "x"}, ("Label.label",)),

@@ -159,3 +159,14 @@ def test_a_session_that_rests_goes_on_resting_after_a_notice_of_one_of_two() -> 
     driver = resting("a", "b")
     driver.take(finished("c2"))
     assert driver.reply(text="go on", finish="stop") == (Wait(None),)
+
+
+def test_a_call_that_was_started_again_says_so_in_its_notice_and_in_its_tool_message() -> None:
+    driver = Driver(make_brief(ANY_PROGRESS))
+    driver.begin_run()
+    driver.reply(call("work", "a"), call("never", "b"))
+    driver.take(mail("toolCallFinished", call="c1", outcome=done("fine"), starts=2))
+    driver.bring()
+    driver.take(mail("toolCallFinished", call="c2", outcome=done("late"), starts=3), driver.answer(text="well"))
+    assert driver.tool_messages[0].text == "(run again from the start after a restart)\nfine"
+    assert "tool_call_id b (never) completed (run again from the start after a restart):\nlate" in driver.user_text

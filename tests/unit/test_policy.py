@@ -86,3 +86,17 @@ def test_compiling_beforehand_finds_the_rule_that_a_search_finds(
     found = next((disposition for name, disposition in rules if name == tool), default)
     policy = resolved(tool, toolCallPolicyConfig=config(*rules, default=default))
     assert (policy.disposition, policy.attach_seconds) == (found["tag"], found.get("attachSeconds"))
+
+
+def again(times: int, **match: str) -> dict[str, Any]:
+    return {"match": match, "decorators": [{"tag": "rerunOnRestart", "times": times}]}
+
+
+def test_a_call_is_started_again_as_the_last_wrapper_for_its_tool_says() -> None:
+    wrappers = [again(2), again(5, tool="fetch_*"), again(1, tool="pay")]
+    config = {"wrappers": wrappers}
+    assert [resolved(tool, toolCallPolicyConfig=config).rerun_times for tool in ("x", "fetch_all", "pay")] == [2, 5, 1]
+
+
+def test_a_call_that_no_wrapper_marks_is_never_started_again() -> None:
+    assert resolved("pay", toolCallPolicyConfig={"wrappers": [again(3, tool="fetch_*")]}).rerun_times == 0

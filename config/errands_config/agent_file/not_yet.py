@@ -26,7 +26,8 @@ NOT_YET: tuple[Row, ...] = (
     Row("sharedLimits", ([],), "limits over all sessions"),
     Row("toolCallPolicyConfig.default.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
     Row("toolCallPolicyConfig.rules.*.disposition.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
-    Row("toolCallPolicyConfig.wrappers", ([],), "wrappers"),
+    Row("toolCallPolicyConfig.wrappers.*.match.args", (None,), "wrappers that look at arguments"),
+    Row("toolCallPolicyConfig.wrappers.*.decorators.*.tag", ("rerunOnRestart",), "this decorator"),
     Row(
         "builtinToolboxes.*.contents.Capabilities.*",
         ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call", "send-to-tool-call"),

@@ -12,6 +12,9 @@ from errands_config.scripts.attempts import DEADLINE_SLACK_MS, ENDING, MAIL_INLI
 from errands_config.scripts.script import Invocation, Scalar, Script
 from errands_config.wire import Actor
 
+MOST_LOST = 5
+"""How often a call may lose its process while it runs: one that does so again is what kills its workers."""
+
 _ENDS = ("events", "record", "wake", "outcome", "ending")
 _CANCEL = Script(
     "cancel",
@@ -27,9 +30,9 @@ _OVERDUE = Script(
 )
 _SETTLE_CALL = Script(
     "settle_call",
-    keys=ENDING,
-    args=("cid", "sid", "worker", "pid", "reason", "confirmed", "inline_bytes"),
-    shared=_ENDS,
+    keys=(*ENDING, "queues"),
+    args=("cid", "sid", "worker", "pid", "reason", "confirmed", "counts", "most_lost", "inline_bytes"),
+    shared=(*_ENDS, "requeue"),
 )
 _REPEAT = Script(
     "repeat", keys=("call", "queued", "marks", "list"), args=("cid", "patience_ms", "elsewhere"), shared=("record",)
@@ -105,19 +108,21 @@ def overdue(place: Place, *, offered: bool, again_ms: int = 5_000) -> Invocation
 
 
 def settle_call(
-    place: Place, worker: str, *, pid: str = "", reason: str = "", confirmed: bool = True
+    place: Place, worker: str, *, pid: str = "", reason: str = "", confirmed: bool = True, drained: bool = False
 ) -> Invocation[str]:
-    """End a call whose process is gone; answers its final state, or an empty text when nothing was to be done.
+    """What becomes of a call whose process is gone: its state now, or an empty text when nothing was to be done.
 
-    With a `pid` only the attempt of that pool process is meant. `confirmed`: whether it is certain that nothing of the
-    call runs any more.
+    `queued` is a call that is started again. With a `pid` only the attempt of that pool process is meant. `confirmed`:
+    whether it is certain that nothing of the call runs any more. `drained`: its worker was told to go, so that this
+    loss says nothing about the call.
     """
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "worker": worker, "pid": pid, "reason": reason,
-        "confirmed": "" if confirmed else "false", "inline_bytes": MAIL_INLINE_BYTES,
+        "confirmed": "" if confirmed else "false", "counts": int(not drained), "most_lost": MOST_LOST,
+        "inline_bytes": MAIL_INLINE_BYTES,
     }  # fmt: skip
-    named = ending_keys(place.cid, place.sid, place.queue, worker)
-    return _SETTLE_CALL.use(named, args, lambda answer: answer[1] if answer[0] == "ended" else "")
+    named = ending_keys(place.cid, place.sid, place.queue, worker) | {"queues": keys.QUEUES}
+    return _SETTLE_CALL.use(named, args, lambda answer: "" if answer[0] == "no" else answer[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ local policy = cjson.decode(c.policy)
 local limit = policy.timeout_seconds * 1000
 if not again then
   redis.call('HSET', K.call, 'state', 'running', 'token', A.token, 'worker', A.worker, 'pid', A.pid, 'started_at', now,
-             'deadline', string.format('%.0f', now + limit))
+             'deadline', string.format('%.0f', now + limit), 'starts', tonumber(c.starts or '0') + 1)
   redis.call('ZREM', K.queued, A.cid)
   local upto = math.min(tonumber(A.published), now)
   if upto > tonumber(redis.call('HGET', K.marks, 'claimed_upto') or '0') then redis.call('HSET', K.marks, 'claimed_upto', upto) end

@@ -3,7 +3,7 @@
 -- `o`: state, result, result_type, error, error_kind, by, reason, confirmed, timeout_seconds; empty strings where they do not apply.
 local function end_call(c, o)
   local fields = {'ended_at', now}
-  local letter = {'id', 'end-' .. A.cid, 'kind', 'toolCallFinished', 'sender', 'system', 'at', now, 'call', A.cid}
+  local letter = {'id', 'end-' .. A.cid, 'kind', 'toolCallFinished', 'sender', 'system', 'at', now, 'call', A.cid, 'starts', c.starts or '1'}
   local large = #(o.result or '') > tonumber(A.inline_bytes)
   for _, name in ipairs(OUTCOME) do
     local value = o[name] or ''

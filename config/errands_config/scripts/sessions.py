@@ -325,6 +325,7 @@ def _letter(seq: str, fields: dict[str, str]) -> Mail:
         at=int(fields["at"]),
         text=fields.get("text", ""),
         call=fields.get("call", ""),
+        starts=int(fields.get("starts", 1)),
         calls=tuple(fields.get("calls", "").split()),
         turns=int(fields.get("turns", 0)),
         outcome=outcome,
