@@ -47,6 +47,7 @@ class YieldOnTimeout(FileModel):
 
     tag: Literal["yieldOnTimeout"]
     milliseconds: int = Field(ge=0, le=round(LONGEST_SECONDS * 1000))
+    """How long, from the moment the wait began."""
 
 
 Flavor: TypeAlias = Annotated[
@@ -83,6 +84,7 @@ class Delivery(FileModel):
 
     style: Literal["notice", "event"] = "notice"
     max_result_bytes: int = Field(default=65_536, ge=1)
+    """Most of one result that the model gets; a longer one is cut and says so. What is stored is not cut here."""
     max_items: int | None = Field(default=None, ge=1)
     max_bytes: int | None = Field(default=None, ge=1)
     templates: dict[str, str] = Field(default={})
@@ -95,33 +97,35 @@ class Agent(FileModel):
     slug: Slug
     """Names the agent; unique where it runs."""
     system_prompt: Text = ""
-    """The first message of every conversation."""
+    """The first message of every conversation. A list is its lines."""
     announce: Text = ""
     """What callers of the agent are told about it."""
     flavor: Flavor = "OpenAIv1"
-    """How the model is spoken to."""
+    """How the model is spoken to: over the OpenAI chat API, or not at all, because a script answers."""
     model_url: NonEmpty | None = None
-    """Endpoint of the model; left out: the settings', then the environment of the `openai` package."""
+    """Endpoint of the model; of a `Scripted` one its script file, beside the agent file. Left out: the settings', then
+    the environment of the `openai` package."""
     model_name: NonEmpty | None = None
     """The model's name at its endpoint; left out: as for `modelUrl`."""
     api_key_id: NonEmpty | None = None
-    """Names one of the keys in the settings' `apiKeys`."""
+    """Names one of the keys in the setting `ERRANDS_API_KEYS`; left out: the environment of the `openai` package."""
     execution_mode: ExecutionMode = "synchronous"
     """Whether calls may run in the background; the policy says which do."""
     async_yield_strategy: YieldStrategy = "yieldWhenAllDone"
-    """When a step that waits for runAsync calls hands back to the model."""
+    """When a step that waits for runAsync calls hands back to the model: when all are final, when one is, or when one
+    is or some time has passed. Calls that are not final then get a placeholder."""
     max_concurrency: int = Field(default=4, ge=1, le=10_000)
-    """runAsync calls of one session at a time."""
+    """runAsync calls of one session at a time; further ones wait, in order."""
     shared_limits: Many[NonEmpty] = ()
     """Names of limits in the settings that hold over all sessions and hosts."""
     async_call_timeout_seconds: Seconds | None = None
-    """Longest run of one attempt in asynchronous mode, from its claim."""
+    """Longest run of one attempt in asynchronous mode, from the moment a worker took it; left out: one day."""
     queue_timeout_seconds: Seconds = 3600
-    """Longest wait for a worker."""
+    """Longest wait for a worker that takes the call."""
     tool_call_policy_config: ToolCallPolicyConfig = ToolCallPolicyConfig()
     """How each call runs."""
     builtin_toolboxes: Many[SystemToolbox] | None = None
-    """What the model may ask about its own calls; left out: see `capabilities`."""
+    """What the model may ask about its own calls; left out: an asynchronous agent gets status, list and cancel."""
     bash_toolboxes: Many[BashToolbox] = ()
     """Executables that are tools."""
     tool_directory: NonEmpty | None = None
@@ -133,7 +137,7 @@ class Agent(FileModel):
     open_api_toolboxes: Many[OpenApiServer] = ()
     """HTTP APIs whose operations are tools."""
     tools: Many[ToolGlob] = ()
-    """Globs over what the live workers offer."""
+    """Which of the tools that live workers offer the agent gets, beside those of its toolboxes."""
     parameters: Many[Parameter] = ()
     """Values that whoever starts the agent may set."""
     bindings: Many[Binding] = ()
@@ -145,21 +149,24 @@ class Agent(FileModel):
     interrupt_scope: Scope = "children"
     """Whose sessions this agent may interrupt."""
     interrupt_completions: bool = False
-    """Whether interrupt mail stops the model while it answers."""
+    """Whether interrupt mail stops the model while it answers: the request is sent again with the mail in it."""
     mail_in_tool_result: bool = False
-    """Whether mail joins the last tool result instead of a user message."""
+    """Whether mail of calls and sessions joins the last tool result of the turn instead of a user message. A person's
+    words stay a user message, because text in tool results is data."""
     pause_cancels_calls: bool = False
-    """Whether a pause cancels attached calls."""
+    """Whether a pause cancels the calls that the step waits for. Otherwise, and in the background, they go on."""
     resume_on_any_mail: bool = False
-    """Whether any mail wakes a paused session."""
+    """Whether a message, a notify or the end of a call resumes a paused session, and not only `resume`."""
     registry: Registry = Registry()
     """How calls are named and compared."""
     delivery: Delivery = Delivery()
     """How late results reach the model."""
     on_run_end: Literal["wait", "cancel", "detach"] = "wait"
-    """What becomes of background calls when the run ends."""
+    """What becomes of background calls when the model has ended its turn: the run waits for them and goes on with their
+    results, cancels them, or ends and lets them run; what comes of those is told when the session is continued."""
     on_run_failure: Literal["cancel", "keep"] = "cancel"
-    """What becomes of background calls when the run is stopped or fails."""
+    """What becomes of background calls when a person cancels the run or the session itself fails. An endpoint that
+    fails pauses the run, and its calls go on."""
 
     _canonical: str = PrivateAttr(default="")
 
@@ -203,28 +210,37 @@ class Envelope(FileModel):
     contents: dict[str, JsonValue]
 
 
-def load_agent(path: Path, *, api_key_ids: Collection[str] | None = ()) -> Agent:
+def load_agent(
+    path: Path, *, api_key_ids: Collection[str] | None = (), limit_names: Collection[str] | None = None
+) -> Agent:
     """Read and check an agent file; see `parse_agent`. A file that cannot be read is a ConfigError too."""
     try:
         text = path.read_bytes()
     except OSError as unreadable:
         reason = "no such agent file" if isinstance(unreadable, FileNotFoundError) else unreadable.strerror
         raise ConfigError(f"{path}: {reason}") from None
-    return parse_agent(text, origin=str(path), api_key_ids=api_key_ids)
+    return parse_agent(text, origin=str(path), api_key_ids=api_key_ids, limit_names=limit_names)
 
 
-def parse_agent(text: str | bytes, *, origin: str, api_key_ids: Collection[str] | None = ()) -> Agent:
+def parse_agent(
+    text: str | bytes,
+    *,
+    origin: str,
+    api_key_ids: Collection[str] | None = (),
+    limit_names: Collection[str] | None = None,
+) -> Agent:
     """The agent that a text describes, bare or in its envelope. `origin` names the text in errors.
 
     `api_key_ids` are the keys that the settings list; None is for a process that holds no keys and leaves `apiKeyId`
-    unchecked. Raises ConfigError for mistakes, NotSupportedYet for what a later version brings.
+    unchecked. `limit_names` are the shared limits that they define; None leaves `sharedLimits` unchecked.
+    Raises ConfigError for mistakes, NotSupportedYet for what a later version brings.
     """
     document = read_json(text, origin)
     try:
         agent = Agent.model_validate(_bare(document))
     except ValidationError as invalid:
         raise as_error(findings_of(invalid), origin) from None
-    if mistakes := list(_mistakes(agent, api_key_ids)):
+    if mistakes := [*_mistakes(agent, api_key_ids), *_unknown_limits(agent, limit_names)]:
         raise as_error(mistakes, origin)
     if later := list(refusals(agent.model_dump(mode="json", by_alias=True))):
         raise as_error(later, origin, NotSupportedYet)
@@ -241,6 +257,13 @@ def _bare(document: JsonValue) -> JsonValue:
 
 def _without_hint(written: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {key: value for key, value in written.items() if key != "$schema"}
+
+
+def _unknown_limits(agent: Agent, known: Collection[str] | None) -> Iterator[Finding]:
+    for place, name in enumerate(agent.shared_limits):
+        if known is not None and name not in known:
+            there = f"known: {', '.join(sorted(known))}" if known else "the settings define none (ERRANDS_LIMITS)"
+            yield Finding(f"sharedLimits[{place}]", f'no limit "{name}" in the settings{guess(name, known)}; {there}')
 
 
 def _mistakes(agent: Agent, api_key_ids: Collection[str] | None) -> Iterator[Finding]:

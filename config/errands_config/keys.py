@@ -32,6 +32,10 @@
     errands:w:{inc}            hash    host, launcher pid, queues, slots, started; lives a day after its last beat
     errands:w:{inc}:calls      hash    call -> process id of the pool process that runs it
     errands:w:{inc}:wishes     hash    call -> why it should end
+    errands:limit:{name}       zset    calls that hold a slot of a shared limit, by the moment they took it
+    errands:limit:{name}:waiting zset  calls that wait for one, by their publication
+    errands:limit:{name}:starts zset   its starts of the last 60 s
+    errands:sweep              list    strokes for sweepers: something is to be looked at now; capped
     errands:agent:{digest}     string  an agent file as sessions keep it; lives 90 days after its last use
     errands:toolset:{digest}   string  the tools of sessions as they were listed; lives 90 days after its last use
     errands:agents             hash    slug -> newest digest
@@ -59,6 +63,7 @@ WORKERS: Final = PREFIX + "workers"
 SETTLED: Final = PREFIX + "settled"
 AGENTS: Final = PREFIX + "agents"
 EVENTS: Final = PREFIX + "events"
+SWEEP: Final = PREFIX + "sweep"
 
 MAIL_RECEIPT_MS: Final = 24 * 3600 * 1000
 SETTLED_MS: Final = 24 * 3600 * 1000
@@ -144,6 +149,12 @@ def wishes(incarnation: str) -> str:
 def catalogue(incarnation: str) -> str:
     """Key of what an incarnation offers."""
     return f"{PREFIX}catalogue:{incarnation}"
+
+
+def limit(name: str) -> tuple[str, str, str]:
+    """Keys of a shared limit: its holders, who waits, its newest starts. Names come from the settings."""
+    held = f"{PREFIX}limit:{name}"
+    return held, f"{held}:waiting", f"{held}:starts"
 
 
 def agent(digest: str) -> str:

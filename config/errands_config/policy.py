@@ -9,7 +9,7 @@ from errands_config.agent import Agent
 from errands_config.agent_file.decorators import RerunOnRestart
 from errands_config.agent_file.policy_config import Disposition, RunAsync, Wrapper
 from errands_config.glob import matches
-from errands_config.wire import CallPolicy
+from errands_config.wire import CallPolicy, SharedLimit
 
 MAX_CALL_SECONDS = 86_400
 """Longest run of an attempt where the agent file says nothing."""
@@ -44,13 +44,17 @@ class Rerun:
     times: int
 
 
-def compile_policy(agent: Agent) -> Policy:
-    """Resolve every rule of the agent beforehand; of two rules for one tool the first holds."""
+def compile_policy(agent: Agent, limits: Sequence[SharedLimit] = ()) -> Policy:
+    """Resolve every rule of the agent beforehand; of two rules for one tool the first holds.
+
+    `limits` are those that the settings of this process define. Whoever publishes no calls may leave them out.
+    """
     config = agent.tool_call_policy_config
+    shared = tuple(limit for name in agent.shared_limits for limit in limits if limit.name == name)
     by_tool: dict[str, CallPolicy] = {}
     for rule in config.rules:
-        by_tool.setdefault(rule.tool, _call_policy(agent, rule.disposition))
-    return Policy(_call_policy(agent, config.default), by_tool, tuple(_reruns(config.wrappers)))
+        by_tool.setdefault(rule.tool, _call_policy(agent, rule.disposition, shared))
+    return Policy(_call_policy(agent, config.default, shared), by_tool, tuple(_reruns(config.wrappers)))
 
 
 def _reruns(wrappers: Iterable[Wrapper]) -> Iterator[Rerun]:
@@ -60,7 +64,7 @@ def _reruns(wrappers: Iterable[Wrapper]) -> Iterator[Rerun]:
                 yield Rerun(wrapper.match.tool or "*", decorator.times)
 
 
-def _call_policy(agent: Agent, disposition: Disposition) -> CallPolicy:
+def _call_policy(agent: Agent, disposition: Disposition, limits: tuple[SharedLimit, ...]) -> CallPolicy:
     """A queue is kept in synchronous mode too: it may stand for isolation."""
     background = disposition if isinstance(disposition, RunAsync) else None
     asynchronous = agent.execution_mode == "asynchronous"
@@ -71,6 +75,7 @@ def _call_policy(agent: Agent, disposition: Disposition) -> CallPolicy:
         queue=background.queue if background else None,
         timeout_seconds=MAX_CALL_SECONDS if limit is None else limit,
         queue_timeout_seconds=agent.queue_timeout_seconds,
+        limits=limits,
     )
 
 

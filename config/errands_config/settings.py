@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import socket
 from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from errands_config.errors import ConfigError
+from errands_config.wire import SharedLimit
 
 PREFIX = "ERRANDS_"
 
@@ -59,6 +62,28 @@ def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
+class LimitSetting(BaseModel):
+    """A shared limit as the settings write it: at least one of its two bounds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+    concurrency: int | None = Field(default=None, ge=1)
+    per_minute: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _bounds_something(self) -> LimitSetting:
+        if self.concurrency is None and self.per_minute is None:
+            raise ValueError('wants "concurrency", "perMinute" or both')
+        return self
+
+
+def _named_plainly(limits: dict[str, LimitSetting]) -> dict[str, LimitSetting]:
+    for name in limits:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+            raise ValueError(f"{name!r} is no name for a limit: letters, digits, - and _")
+    return limits
+
+
 class Settings(BaseSettings):
     """All settings of one process. Frozen; secrets and passwords do not show in its repr."""
 
@@ -94,10 +119,19 @@ class Settings(BaseSettings):
         default_factory=dict[str, SecretStr],
         description='Model keys that agent files may name in apiKeyId, as JSON: {"name": "key"}.',
     )
+    limits: Annotated[dict[str, LimitSetting], AfterValidator(_named_plainly)] = Field(
+        default_factory=dict[str, LimitSetting],
+        description="Limits that agent files may name in sharedLimits, over all sessions and hosts, as JSON: "
+        '{"name": {"concurrency": 2, "perMinute": 60}}.',
+    )
     model: str | None = Field(default=None, description="Model of agents whose file names none.")
     model_url: str | None = Field(default=None, description="Endpoint of agents whose file names none.")
     model_timeout_seconds: float = Field(
         default=600, gt=0, description="Longest wait for one answer of the model endpoint."
+    )
+    forbid_requests: bool = Field(
+        default=False,
+        description="Refuse every request to a model endpoint: for test suites, which are to need no key.",
     )
     lease_seconds: float = Field(
         default=6.0, gt=0, description="How long a session belongs to an orchestrator that stopped renewing it."
@@ -124,6 +158,11 @@ class Settings(BaseSettings):
         if self.partition_seconds < self.lost_after_seconds:
             raise ValueError("ERRANDS_PARTITION_SECONDS must not be less than ERRANDS_LOST_AFTER_SECONDS")
         return self
+
+    @property
+    def shared_limits(self) -> tuple[SharedLimit, ...]:
+        """The limits as calls carry them."""
+        return tuple(SharedLimit(name=name, **limit.model_dump()) for name, limit in self.limits.items())
 
     @property
     def shown_url(self) -> str:
@@ -153,8 +192,14 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as invalid:
         raise _config_error(invalid.errors()[0]) from None
-    except SettingsError:  # its text may quote the value, and the only structured settings are keys
-        raise ConfigError('must be a JSON object of strings: {"name": "key"}', path=f"{PREFIX}API_KEYS") from None
+    except SettingsError as unread:  # its text may quote the value, which may be keys
+        raise _not_json(unread) from None
+
+
+def _not_json(unread: SettingsError) -> ConfigError:
+    if '"limits"' in str(unread):
+        return ConfigError('must be JSON: {"name": {"concurrency": 2}}', path=f"{PREFIX}LIMITS")
+    return ConfigError('must be a JSON object of strings: {"name": "key"}', path=f"{PREFIX}API_KEYS")
 
 
 def make_home(home: Path) -> Path:

@@ -53,6 +53,14 @@ Actor: TypeAlias = Literal["model", "user", "operator", "system", "deadline"]
 ResultType: TypeAlias = Literal["text", "json"]
 
 
+class SharedLimit(Frozen):
+    """A bound over all sessions and hosts: on what runs at a time, on starts in any 60 seconds, or on both."""
+
+    name: str
+    concurrency: int | None = None
+    per_minute: int | None = None
+
+
 class CallPolicy(Frozen):
     """How one call runs, resolved once and stored with the call."""
 
@@ -67,6 +75,8 @@ class CallPolicy(Frozen):
     """Longest wait for a worker, from publication."""
     rerun_times: int = 0
     """How often the call is started again when its worker is lost."""
+    limits: tuple[SharedLimit, ...] = ()
+    """The shared limits of which it takes a slot each."""
 
 
 class ToolOffer(Frozen):
@@ -98,6 +108,8 @@ class TaskMessage(Frozen):
     published: int
     """Store time of publication, milliseconds."""
     ticket: str = ""
+    limits: tuple[str, ...] = ()
+    """Names of the shared limits that the claim looks at."""
 
 
 class Claimed(Frozen):

@@ -41,7 +41,8 @@ def _record(call: NewCall, slug: str) -> Record:
         "turn": str(call.turn), "position": str(call.position), "policy": call.policy.model_dump_json(),
         "queue": call.queue,
     }  # fmt: skip
-    return Record(call.id, fields | ended)
+    limits = " ".join(limit.name for limit in call.policy.limits)
+    return Record(call.id, fields | ({"limits": limits} if limits else {}) | ended)
 
 
 def _event(event: Event) -> tuple[str, tuple[str, ...]]:
@@ -52,7 +53,7 @@ def publication_of(
     cid: str, sid: str, tool: str, queue: str, policy: CallPolicy, now: int, direct: bool
 ) -> Publication:
     """A call's first message. Not `direct`: the broker is not the store, and the dispatcher sends it."""
-    text = message(first_publication(cid, sid, tool, queue, now, policy.timeout_seconds)) if direct else ""
+    text = message(first_publication(cid, sid, tool, queue, now, policy)) if direct else ""
     return Publication(cid, queue, int(policy.queue_timeout_seconds * 1000), text)
 
 

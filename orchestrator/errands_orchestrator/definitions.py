@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -21,7 +21,7 @@ from errands_config.agent import Agent, parse_agent
 from errands_config.errors import ConfigError, ModelError, NotFound
 from errands_config.policy import compile_policy
 from errands_config.scripts.sessions import Definitions
-from errands_config.wire import Frozen, ToolOffer
+from errands_config.wire import Frozen, SharedLimit, ToolOffer
 from errands_orchestrator import reads
 from errands_orchestrator.brief import Brief, Toolset
 from errands_orchestrator.models.model import Model, ModelRequest, Reply
@@ -84,8 +84,9 @@ class Known:
 class Library:
     """Reads definitions from the store and keeps the newest `KEPT`."""
 
-    def __init__(self, store: reads.Store, make_model: MakeModel) -> None:
+    def __init__(self, store: reads.Store, make_model: MakeModel, limits: Sequence[SharedLimit] = ()) -> None:
         self._store = store
+        self._limits = limits
         self._make_model = make_model
         self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
         self._reading = asyncio.Lock()
@@ -112,8 +113,10 @@ class Library:
         await self._store.expire(keys.agent(agent_digest), keys.DEFINITION_SECONDS)
         await self._store.expire(keys.toolset(tools_digest), keys.DEFINITION_SECONDS)
         stored_agent = StoredAgent.model_validate_json(agent_text)
-        agent = parse_agent(stored_agent.file, origin=f"stored agent {agent_digest[:12]}", api_key_ids=None)
-        brief = Brief(agent, compile_policy(agent), load_toolset(tools_text))
+        origin = f"stored agent {agent_digest[:12]}"
+        names = [limit.name for limit in self._limits]
+        agent = parse_agent(stored_agent.file, origin=origin, api_key_ids=None, limit_names=names)
+        brief = Brief(agent, compile_policy(agent, self._limits), load_toolset(tools_text))
         model, name = self._make_model(agent, stored_agent.script)
         return Known(brief, model, name, tools_body(brief.tools, brief.policy, agent.capabilities))
 

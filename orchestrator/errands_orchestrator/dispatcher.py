@@ -22,7 +22,7 @@ from celery import Celery
 from kombu.exceptions import BatchPublishError, OperationalError
 
 from errands_config.scripts.calls import Republish
-from errands_config.wire import TaskMessage
+from errands_config.wire import CallPolicy, TaskMessage
 
 log = structlog.get_logger()
 
@@ -49,15 +49,23 @@ class Publication:
         return f"session={self.body.session} call={self.body.call} attempt={self.body.attempt}"
 
 
-def first_publication(cid: str, sid: str, tool: str, queue: str, now: int, timeout_seconds: float) -> Publication:
+def first_publication(cid: str, sid: str, tool: str, queue: str, now: int, policy: CallPolicy) -> Publication:
     """The message that a commit publishes: the call's first attempt."""
-    body = TaskMessage(call=cid, session=sid, queue=queue, attempt=1, published=now)
-    return Publication(cid, f"tool.{tool}", body, timeout_seconds + BACKSTOP_SECONDS)
+    limits = tuple(limit.name for limit in policy.limits)
+    body = TaskMessage(call=cid, session=sid, queue=queue, attempt=1, published=now, limits=limits)
+    return Publication(cid, f"tool.{tool}", body, policy.timeout_seconds + BACKSTOP_SECONDS)
 
 
 def repeated_publication(again: Republish) -> Publication:
     """The first message of a further attempt, or one that is published again, under a Celery id of its own."""
-    body = TaskMessage(call=again.cid, session=again.sid, queue=again.queue, attempt=again.attempt, published=again.now)
+    body = TaskMessage(
+        call=again.cid,
+        session=again.sid,
+        queue=again.queue,
+        attempt=again.attempt,
+        published=again.now,
+        limits=again.limits,
+    )
     celery_id = f"{again.cid}.{again.attempt}{f'r{again.count}' if again.count > 1 else ''}"
     return Publication(celery_id, f"tool.{again.tool}", body, again.timeout_seconds + BACKSTOP_SECONDS)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from errands_config import store
+from errands_config import keys, store
 from errands_config.settings import Settings
 from errands_orchestrator import reads
 from errands_orchestrator.definitions import Library, MakeModel
@@ -44,7 +44,7 @@ async def orchestrator(
         sweeper = Sweeper(parts.store, dispatcher, parts.nudge, settings.lost_after_seconds, elsewhere=elsewhere)
         work: dict[str, Awaitable[None]] = {
             "look": ownership.look(), "hear": ownership.hear(), "renew": ownership.renew(),
-            "listen": ownership.listen(), "sweep": _sweep(sweeper, settings.sweep_seconds),
+            "listen": ownership.listen(), "sweep": _sweep(sweeper, parts.store, settings),
         }  # fmt: skip
         if logs:
             work["logs"] = _log(settings)
@@ -81,7 +81,7 @@ async def _connection(settings: Settings, block_seconds: float) -> AsyncGenerato
 async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tuple[Parts, Dispatcher]]:
     connection = store.aio(settings)
     dispatcher = Dispatcher(store.broker_url(settings))
-    library = Library(connection, make_model)
+    library = Library(connection, make_model, settings.shared_limits)
     parts = Parts(
         store=connection,
         library=library,
@@ -98,14 +98,18 @@ async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tu
         await connection.aclose()
 
 
-async def _sweep(sweeper: Sweeper, seconds: float) -> None:
-    while True:
-        try:
-            await sweeper.sweep()
-        except reads.AWAY as away:
-            sweeper.store_failed()
-            log.warning("sweep.failed", detail=str(away))
-        await asyncio.sleep(seconds)
+async def _sweep(sweeper: Sweeper, connection: reads.Store, settings: Settings) -> None:
+    """Sweep every so often, and at once when somebody asks for it."""
+    async with _connection(settings, settings.sweep_seconds) as listening:
+        while True:
+            try:
+                await sweeper.sweep()
+                if await reads.pop_next(listening, keys.SWEEP, settings.sweep_seconds):
+                    await connection.delete(keys.SWEEP)  # one sweep is for all who have asked by now
+            except reads.AWAY as away:
+                sweeper.store_failed()
+                log.warning("sweep.failed", detail=str(away))
+                await asyncio.sleep(settings.sweep_seconds)
 
 
 async def _log(settings: Settings) -> None:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from errands_config.scripts.calls import Republish
 from errands_config.settings import Settings
 from errands_config.store import broker_url
-from errands_config.wire import TaskMessage
+from errands_config.wire import CallPolicy, SharedLimit, TaskMessage
 from errands_orchestrator.dispatcher import (
     Dispatcher,
     Publication,
@@ -26,10 +26,18 @@ from errands_orchestrator.dispatcher import (
 
 OF_THE_SENDER = {"reply_to", "origin", "delivery_tag"}
 """Who sent it and which copy it is; no reader of ours looks at them."""
+
+
+def policy(seconds: float, *limits: str) -> CallPolicy:
+    shared = tuple(SharedLimit(name=name, concurrency=1) for name in limits)
+    return CallPolicy(timeout_seconds=seconds, queue_timeout_seconds=60, limits=shared)
+
+
+ODD = ("01a22dfb-45b8-7807-a732-244397330bfc", "s-1", "bash_run-tests_2", "gpu.big-2")
 CASES = {
-    "plain": first_publication("c1", "s1", "work", "default", 1_700_000_000_000, 900),
-    "odd": first_publication("01a22dfb-45b8-7807-a732-244397330bfc", "s-1", "bash_run-tests_2", "gpu.big-2", 1, 0.5),
-    "longest names": first_publication("c" * 64, "s" * 64, "t" * 64, "q" * 64, 2**42, 86_400),
+    "plain": first_publication("c1", "s1", "work", "default", 1_700_000_000_000, policy(900)),
+    "odd": first_publication(*ODD, 1, policy(0.5, "gpu", "api")),
+    "longest names": first_publication("c" * 64, "s" * 64, "t" * 64, "q" * 64, 2**42, policy(86_400)),
     "a repeat": repeated_publication(Republish("c1", "s1", "q.1", "work-it", 2, 3, 1_700_000_000_000, 10.5)),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeVar, cast
 
@@ -62,7 +62,8 @@ def new_record(cid: str, provider_id: str = "p1", *, call_policy: CallPolicy | N
         "agent": "a", "tool": TOOL, "arguments": "{}", "provider_id": provider_id, "turn": "1", "position": "0",
         "policy": (call_policy or policy()).model_dump_json(), "queue": QUEUE, "state": "waiting",
     }  # fmt: skip
-    return Record(cid, fields | more)
+    limits = " ".join(limit.name for limit in call_policy.limits) if call_policy else ""
+    return Record(cid, fields | ({"limits": limits} if limits else {}) | more)
 
 
 def publication(cid: str, *, queue: str = QUEUE, queue_timeout_ms: int = 3_600_000) -> Publication:
@@ -126,7 +127,8 @@ class Scene:
         return self.message(cid, published=answer.now)
 
     def message(self, cid: str = "c1", *, attempt: int = 1, published: int = 0) -> TaskMessage:
-        return TaskMessage(call=cid, session=self.sid, queue=QUEUE, attempt=attempt, published=published)
+        limits = tuple(self.place(cid).limits)
+        return TaskMessage(call=cid, session=self.sid, queue=QUEUE, attempt=attempt, published=published, limits=limits)
 
     def running(self, cid: str = "c1", *, token: str = "a1", holder: Holder = HOLDER, **more: Any) -> Claimed:
         message = self.queued(cid, **more)
@@ -143,7 +145,7 @@ class Scene:
     def place(self, cid: str = "c1", *, worker: str | None = None) -> Place:
         kept = cast("list[str | None]", self.store.hmget(keys.call(cid), list(Place.FIELDS)))
         found = Place.of(cid, kept) or Place(cid, self.sid, "", "", "")
-        return found if worker is None else Place(found.cid, found.sid, found.queue, worker, found.tool)
+        return found if worker is None else replace(found, worker=worker)
 
     def state(self, cid: str = "c1") -> str:
         return cast("str | None", self.store.hget(keys.call(cid), "state")) or "missing"

@@ -173,7 +173,7 @@ SCRIPTS: list[Callable[[Scene], Invocation[Any]]] = [
     finish_large, cancel_queued, cancel_running, settle, settle_call, overdue_queued, overdue_running, repeat, peek,
 ]  # fmt: skip
 SCRIPT_FILES = resources.files("errands_config.scripts")
-SHARED = {"clock", "mailbox", "ending", "events", "outcome", "progressing", "record", "requeue", "wake"}
+SHARED = {"clock", "limits", "mailbox", "ending", "events", "outcome", "progressing", "record", "requeue", "wake"}
 """Parts of scripts, no scripts of their own."""
 SECOND_ANSWERS: dict[Callable[[Scene], Invocation[Any]], Any] = {
     create: "exists",

@@ -95,7 +95,9 @@ class Owner:
         if mail and not self.timer and self.storm.chance.random() < 0.3:
             self.timer = now + self.storm.chance.randint(20, 250)
         entry = {"read": [one.id for one in mail], "fired": fires, "set": self.timer not in (0, before)}
-        commit = Commit(f"{self.token}{self.version}", self.version, self.cursor, str(self.timer), (json.dumps(entry),))
+        commit = Commit(
+            f"{self.token}{self.version}", self.version, self.cursor, str(self.timer), log=(json.dumps(entry),)
+        )
         answer = await self.storm.run(sessions.commit(self.sid, self.token, commit, LEASE_MS))
         if answer.outcome == "stale":
             self.storm.stale += 1

@@ -82,6 +82,7 @@ def again(times: int, *, tool: str = "*") -> Keys:
 
 
 ACTS: Mapping[str, Acts] = {
+    "Agent.sharedLimits": Acts({"sharedLimits": ["gpu"]}, lambda agent: agent.shared_limits, ("gpu",)),
     "ToolCallPolicyConfig.wrappers": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
     "Wrapper.match": Acts(again(3, tool="t"), lambda agent: of_t(agent).rerun_times, 3),
     "Wrapper.decorators": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
@@ -181,7 +182,6 @@ PARAMETER, HELPER = part("parameters"), part("extraAgents")
 DECORATORS: tuple[Keys, ...] = tuple(WHOLE["toolCallPolicyConfig"]["wrappers"][0]["decorators"])
 
 REFUSED: Mapping[str, Refused] = {
-    "Agent.sharedLimits": Refused(part("sharedLimits"), "sharedLimits", "limits over all sessions"),
     "Match.args": Refused(wrapper({"args": {"all": []}}), MATCH_ARGS, "wrappers that look at arguments"),
     **{
         name: Refused(wrapper({"args": args}), MATCH_ARGS, "wrappers that look at arguments")

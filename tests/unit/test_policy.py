@@ -100,3 +100,15 @@ def test_a_call_is_started_again_as_the_last_wrapper_for_its_tool_says() -> None
 
 def test_a_call_that_no_wrapper_marks_is_never_started_again() -> None:
     assert resolved("pay", toolCallPolicyConfig={"wrappers": [again(3, tool="fetch_*")]}).rerun_times == 0
+
+
+def test_the_queues_that_a_policy_names_are_known_once_each_without_those_of_the_tools() -> None:
+    rules = config(
+        ("a", {"tag": "runAsync", "queue": "slow"}),
+        ("b", {"tag": "runAsync", "queue": "gpu"}),
+        ("c", {"tag": "runAsync", "queue": "slow"}),
+        default={"tag": "runAsync"},
+    )
+
+    assert compile_policy(agent_of(toolCallPolicyConfig=rules)).queues == ("gpu", "slow")
+    assert compile_policy(agent_of()).queues == ()

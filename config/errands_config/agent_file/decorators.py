@@ -72,6 +72,7 @@ class RerunOnRestart(FileModel):
 
     tag: Literal["rerunOnRestart"]
     times: int = Field(default=1, ge=1)
+    """How often; after that the call is lost."""
 
 
 class Limit(FileModel):

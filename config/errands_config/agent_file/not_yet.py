@@ -23,7 +23,6 @@ class Row(NamedTuple):
 
 NOT_YET: tuple[Row, ...] = (
     Row("flavor", ("OpenAIv1", "Scripted"), "the Responses dialect"),
-    Row("sharedLimits", ([],), "limits over all sessions"),
     Row("toolCallPolicyConfig.default.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
     Row("toolCallPolicyConfig.rules.*.disposition.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
     Row("toolCallPolicyConfig.wrappers.*.match.args", (None,), "wrappers that look at arguments"),

@@ -25,13 +25,13 @@ QueueName: TypeAlias = Annotated[str, AfterValidator(_usable)]
 
 
 class RunSync(FileModel):
-    """The step waits for the call."""
+    """The step waits for the call; several of one turn run one after another."""
 
     tag: Literal["runSync"]
 
 
 class RunAsync(FileModel):
-    """The call runs in the background."""
+    """The call runs in the background, if the agent is `asynchronous`."""
 
     tag: Literal["runAsync"]
     attach_seconds: float | None = Field(default=None, le=LONGEST_SECONDS)
@@ -87,7 +87,9 @@ class Rule(FileModel):
     """The disposition of one tool, by its exact name."""
 
     tool: Annotated[ToolName, AfterValidator(_is_a_tool)]
+    """Whose calls; of two rules for one tool the first holds. Capabilities take no rule."""
     disposition: Disposition
+    """How they run."""
 
 
 class Match(FileModel):
@@ -103,11 +105,13 @@ class Wrapper(FileModel):
 
     match: Match
     decorators: Many[Decorator]
+    """What is put around these calls, the outermost first."""
 
 
 class ToolCallPolicyConfig(FileModel):
     """The first rule that names the tool, else `default`; around it every wrapper that matches."""
 
     default: Disposition = RunSync(tag="runSync")
+    """How a call runs whose tool no rule names."""
     rules: Many[Rule] = ()
     wrappers: Many[Wrapper] = ()

@@ -15,6 +15,7 @@ class FolderContents(CapitalisedModel):
     """A folder of executables."""
 
     path: NonEmpty
+    """The folder, looked up beside the agent file, then in the working folder."""
     basename_filter: NonEmpty | None = None
     """A glob (`*` only) over the names of its files."""
     cwd: NonEmpty | None = None
@@ -32,6 +33,7 @@ class FileContents(CapitalisedModel):
     """One executable."""
 
     path: NonEmpty
+    """The file, looked up beside the agent file, then in the working folder."""
 
 
 class SingleTool(FileModel):
@@ -48,6 +50,7 @@ class ModuleContents(CapitalisedModel):
     """A Python module by its dotted name."""
 
     module: NonEmpty
+    """Its name; it is found beside the agent file, in the working folder, or where Python finds modules."""
 
 
 class Module(FileModel):
@@ -61,8 +64,11 @@ class SystemContents(CapitalisedModel):
     """What the model may ask about its own calls."""
 
     name: str = "system"
+    """For the reader of the file."""
     description: str = ""
+    """For the reader of the file."""
     capabilities: Many[Capability]
+    """The functions that the model gets; none: it cannot ask."""
 
 
 class SystemToolbox(FileModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, Literal
@@ -30,14 +31,15 @@ ENDING = (
     "queued",
     "worker_calls",
     "wishes",
+    "sweep",
 )
-"""The keys of every script that ends a call, in the order of `ending_keys`."""
+"""The keys of every script that ends a call, in the order of `ending_keys`; `limit_keys` follow."""
 
 _CLAIM = Script(
     "claim",
-    keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "progress", "events", "all_events"),
-    args=("cid", "attempt", "token", "worker", "pid", "published", "slack_ms"),
-    shared=("events", "record"),
+    keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "progress", "events", "all_events", "sweep"),
+    args=("cid", "attempt", "token", "worker", "pid", "published", "slack_ms", "limits"),
+    shared=("events", "record", "limits"),
 )
 _PROGRESS = Script(
     "progress",
@@ -54,8 +56,8 @@ _NOTIFY = Script(
 _FINISH = Script(
     "finish",
     keys=ENDING,
-    args=("cid", "sid", "token", "outcome", "inline_bytes"),
-    shared=("events", "record", "wake", "outcome", "ending"),
+    args=("cid", "sid", "token", "outcome", "inline_bytes", "limits"),
+    shared=("events", "record", "wake", "limits", "outcome", "ending"),
 )
 
 
@@ -69,9 +71,12 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRefused:
-    """Why a message is void: `lapsed` (the worker was given up), `unknown`, or the call's state forbids it."""
+    """Why a message is void.
 
-    why: Literal["lapsed", "unknown", "refused"]
+    `lapsed`: the worker was given up; `limited`: the call waits for a shared limit; `refused`: its state forbids it.
+    """
+
+    why: Literal["lapsed", "unknown", "limited", "refused"]
     state: str = ""
 
 
@@ -81,11 +86,11 @@ def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claime
     named = {
         "call": keys.call(cid), "queued": keys.queued(message.queue), "marks": keys.queue_marks(message.queue),
         "workers": keys.WORKERS, "worker_calls": keys.worker_calls(holder.worker), "watch": keys.WATCH,
-        "progress": keys.progress(cid), "events": keys.events(sid), "all_events": keys.EVENTS,
+        "progress": keys.progress(cid), "events": keys.events(sid), "all_events": keys.EVENTS, "sweep": keys.SWEEP,
     }  # fmt: skip
     args: dict[str, Scalar] = {
         "cid": cid, "attempt": message.attempt, "token": token, "worker": holder.worker, "pid": holder.pid,
-        "published": message.published, "slack_ms": DEADLINE_SLACK_MS,
+        "published": message.published, "slack_ms": DEADLINE_SLACK_MS, "limits": " ".join(message.limits),
     }  # fmt: skip
 
     def parse(answer: Any) -> Claimed | ClaimRefused:
@@ -98,7 +103,7 @@ def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claime
             deadline_ms=int(deadline), turn=int(turn),
         )  # fmt: skip
 
-    return _CLAIM.use(named, args, parse)
+    return _CLAIM.use(named, args, parse, limit_keys(message.limits))
 
 
 Written = Literal["ok", "kept", "lost"]
@@ -144,11 +149,13 @@ class Finished:
 def finish(call: Claimed, holder: Holder, queue: str, outcome: Outcome) -> Invocation[Finished]:
     """Enter the call's final state. First writer wins."""
     named = ending_keys(call.call, call.session, queue, holder.worker)
+    limits = tuple(limit.name for limit in call.policy.limits)
     args: dict[str, Scalar] = {
         "cid": call.call, "sid": call.session, "token": call.token,
         "outcome": orjson.dumps(outcome_fields(outcome)).decode(), "inline_bytes": MAIL_INLINE_BYTES,
+        "limits": " ".join(limits),
     }  # fmt: skip
-    return _FINISH.use(named, args, lambda answer: Finished(*answer))
+    return _FINISH.use(named, args, lambda answer: Finished(*answer), limit_keys(limits))
 
 
 def ending_keys(cid: str, sid: str, queue: str, worker: str) -> dict[str, str]:
@@ -157,4 +164,10 @@ def ending_keys(cid: str, sid: str, queue: str, worker: str) -> dict[str, str]:
         "call": keys.call(cid), "session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE,
         "bell": keys.BELL, "events": keys.events(sid), "all_events": keys.EVENTS, "watch": keys.WATCH,
         "queued": keys.queued(queue), "worker_calls": keys.worker_calls(worker), "wishes": keys.wishes(worker),
+        "sweep": keys.SWEEP,
     }  # fmt: skip
+
+
+def limit_keys(names: Iterable[str]) -> tuple[str, ...]:
+    """The keys of shared limits, as scripts read them behind their named keys."""
+    return tuple(key for name in names for key in keys.limit(name))

@@ -8,30 +8,30 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from errands_config import keys
-from errands_config.scripts.attempts import DEADLINE_SLACK_MS, ENDING, MAIL_INLINE_BYTES, ending_keys
+from errands_config.scripts.attempts import DEADLINE_SLACK_MS, ENDING, MAIL_INLINE_BYTES, ending_keys, limit_keys
 from errands_config.scripts.script import Invocation, Scalar, Script
 from errands_config.wire import Actor
 
 MOST_LOST = 5
 """How often a call may lose its process while it runs: one that does so again is what kills its workers."""
 
-_ENDS = ("events", "record", "wake", "outcome", "ending")
+_ENDS = ("events", "record", "wake", "limits", "outcome", "ending")
 _CANCEL = Script(
     "cancel",
     keys=ENDING,
-    args=("cid", "sid", "worker_seen", "queue_seen", "by", "reason", "asker", "inline_bytes"),
+    args=("cid", "sid", "worker_seen", "queue_seen", "by", "reason", "asker", "inline_bytes", "limits"),
     shared=_ENDS,
 )
 _OVERDUE = Script(
     "overdue",
-    keys=ENDING,
-    args=("cid", "sid", "worker_seen", "queue_seen", "offered", "slack_ms", "again_ms", "inline_bytes"),
+    keys=(*ENDING, "queues"),
+    args=("cid", "sid", "worker_seen", "queue_seen", "offered", "slack_ms", "again_ms", "inline_bytes", "limits"),
     shared=_ENDS,
 )
 _SETTLE_CALL = Script(
     "settle_call",
     keys=(*ENDING, "queues"),
-    args=("cid", "sid", "worker", "pid", "reason", "confirmed", "counts", "most_lost", "inline_bytes"),
+    args=("cid", "sid", "worker", "pid", "reason", "confirmed", "counts", "most_lost", "inline_bytes", "limits"),
     shared=(*_ENDS, "requeue"),
 )
 _REPEAT = Script(
@@ -48,14 +48,15 @@ class Place:
     queue: str
     worker: str
     tool: str
+    limits: tuple[str, ...] = ()
 
-    FIELDS = ("session", "queue", "worker", "tool")
+    FIELDS = ("session", "queue", "worker", "tool", "limits")
 
     @classmethod
     def of(cls, cid: str, fields: Sequence[str | None]) -> Place | None:
         """From an HMGET of `FIELDS`; None when there is no such call."""
-        sid, queue, worker, tool = (field or "" for field in fields)
-        return cls(cid, sid, queue, worker, tool) if sid else None
+        sid, queue, worker, tool, limits = (field or "" for field in fields)
+        return cls(cid, sid, queue, worker, tool, tuple(limits.split())) if sid else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,9 @@ def cancel(place: Place, *, by: Actor, reason: str, asker: str = "") -> Invocati
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "worker_seen": place.worker, "queue_seen": place.queue, "by": by,
         "reason": reason, "asker": asker or token_hex(16), "inline_bytes": MAIL_INLINE_BYTES,
+        "limits": " ".join(place.limits),
     }  # fmt: skip
-    return _CANCEL.use(_keys(place), args, lambda answer: CancelAnswer(*answer))
+    return _CANCEL.use(_keys(place), args, lambda answer: CancelAnswer(*answer), limit_keys(place.limits))
 
 
 def _keys(place: Place) -> dict[str, str]:
@@ -91,9 +93,11 @@ def _keys(place: Place) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OverdueAnswer:
-    """What became of a call whose moment passed. `asked`: its worker lives and was told to end it."""
+    """What became of a call whose moment passed. `asked`: its worker lives and was told to end it; `granted`: it has
+    the shared limit that it waited for, and is to be published.
+    """
 
-    outcome: Literal["early", "final", "asked", "ended", "moved"]
+    outcome: Literal["early", "final", "asked", "ended", "granted", "moved"]
     state: str = ""
 
 
@@ -102,9 +106,10 @@ def overdue(place: Place, *, offered: bool, again_ms: int = 5_000) -> Invocation
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "worker_seen": place.worker, "queue_seen": place.queue,
         "offered": int(offered), "slack_ms": DEADLINE_SLACK_MS, "again_ms": again_ms,
-        "inline_bytes": MAIL_INLINE_BYTES,
+        "inline_bytes": MAIL_INLINE_BYTES, "limits": " ".join(place.limits),
     }  # fmt: skip
-    return _OVERDUE.use(_keys(place), args, lambda answer: OverdueAnswer(*answer))
+    named = _keys(place) | {"queues": keys.QUEUES}
+    return _OVERDUE.use(named, args, lambda answer: OverdueAnswer(*answer), limit_keys(place.limits))
 
 
 def settle_call(
@@ -119,10 +124,12 @@ def settle_call(
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "worker": worker, "pid": pid, "reason": reason,
         "confirmed": "" if confirmed else "false", "counts": int(not drained), "most_lost": MOST_LOST,
-        "inline_bytes": MAIL_INLINE_BYTES,
+        "inline_bytes": MAIL_INLINE_BYTES, "limits": " ".join(place.limits),
     }  # fmt: skip
     named = ending_keys(place.cid, place.sid, place.queue, worker) | {"queues": keys.QUEUES}
-    return _SETTLE_CALL.use(named, args, lambda answer: "" if answer[0] == "no" else answer[1])
+    return _SETTLE_CALL.use(
+        named, args, lambda answer: "" if answer[0] == "no" else answer[1], limit_keys(place.limits)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,7 @@ class Republish:
     count: int
     now: int
     timeout_seconds: float
+    limits: tuple[str, ...] = ()
 
 
 def repeat(cid: str, queue: str, patience_ms: int = 2_000, *, elsewhere: bool = False) -> Invocation[Republish | None]:
@@ -151,7 +159,8 @@ def repeat(cid: str, queue: str, patience_ms: int = 2_000, *, elsewhere: bool = 
     def parse(answer: Any) -> Republish | None:
         if answer[0] != "publish":
             return None
-        _, now, count, attempt, sid, tool, seconds = answer
-        return Republish(cid, sid, queue, tool, int(attempt), int(count), int(now), float(seconds))
+        _, now, count, attempt, sid, tool, seconds, limits = answer
+        names = tuple(limits.split())
+        return Republish(cid, sid, queue, tool, int(attempt), int(count), int(now), float(seconds), names)
 
     return _REPEAT.use(named, {"cid": cid, "patience_ms": patience_ms, "elsewhere": int(elsewhere)}, parse)

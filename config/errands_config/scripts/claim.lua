@@ -6,6 +6,16 @@ local again = c.state == 'running' and c.token == A.token
 if not again and (c.state ~= 'queued' or c.attempt ~= A.attempt) then return {'refused', c.state, c.attempt} end
 local policy = cjson.decode(c.policy)
 local limit = policy.timeout_seconds * 1000
+if not again and #LIMITS > 0 then
+  local full, moment = blocked(policy.limits)
+  if full then
+    redis.call('ZREM', K.queued, A.cid)
+    wait_for(full, moment, c, tonumber(c.queued_at) + policy.queue_timeout_seconds * 1000)
+    return {'limited', full.name}
+  end
+  take_slots(policy.limits)
+  count_start(policy.limits, c.attempt)
+end
 if not again then
   redis.call('HSET', K.call, 'state', 'running', 'token', A.token, 'worker', A.worker, 'pid', A.pid, 'started_at', now,
              'deadline', string.format('%.0f', now + limit), 'starts', tonumber(c.starts or '0') + 1)

@@ -9,6 +9,22 @@ end
 if (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen then return {'moved'} end
 
 local policy = cjson.decode(c.policy)
+-- In line for a shared limit: it has its turn, or waits on.
+local function in_line(give_up)
+  local full, moment = blocked(policy.limits)
+  if full then
+    wait_for(full, moment, c, give_up)
+    return {'early'}
+  end
+  take_slots(policy.limits)
+  redis.call('HSET', K.call, 'state', 'queued', 'published', '0')
+  redis.call('HDEL', K.call, 'limit')
+  redis.call('ZADD', K.queued, 0, A.cid)
+  redis.call('SADD', K.queues, c.queue)
+  redis.call('ZADD', K.watch, within_sleep(give_up), A.cid)
+  ring()
+  return {'granted'}
+end
 -- What lies further ahead than it can was written before the store's clock went back: the call gets its whole time again.
 local function not_beyond(field, latest)
   if tonumber(c[field]) > latest then
@@ -23,6 +39,7 @@ if c.state == 'running' then
 else
   moment = not_beyond('queued_at', now) + policy.queue_timeout_seconds * 1000
 end
+if moment > now and c.limit then return in_line(moment) end
 if moment > now then
   redis.call('ZADD', K.watch, within_sleep(moment), A.cid)
   return {'early'}
@@ -33,7 +50,8 @@ if c.state == 'running' then
   redis.call('ZADD', K.watch, now + tonumber(A.again_ms), A.cid)
   return {'asked'}
 end
-local o = {state = 'timed_out', timeout_seconds = policy.queue_timeout_seconds, reason = 'no worker reached it'}
-if A.offered ~= '1' then o = {state = 'failed', error = 'no worker offers this tool', error_kind = 'not offered'} end
+local why = c.limit and 'it waited for the shared limit ' .. c.limit or 'no worker reached it'
+local o = {state = 'timed_out', timeout_seconds = policy.queue_timeout_seconds, reason = why}
+if A.offered ~= '1' and not c.limit then o = {state = 'failed', error = 'no worker offers this tool', error_kind = 'not offered'} end
 end_call(c, o)
 return {'ended', o.state}

@@ -29,4 +29,5 @@ local dropped = A.elsewhere ~= '1' and empty_since and empty_since + patience <=
 if score ~= 0 and not overtaken and not dropped then return {'no'} end
 redis.call('ZADD', K.queued, now, A.cid)
 local count = redis.call('HINCRBY', K.call, 'published', 1)
-return {'publish', now, count, c.attempt, c.session, c.tool, tostring(cjson.decode(c.policy).timeout_seconds)}
+return {'publish', now, count, c.attempt, c.session, c.tool, tostring(cjson.decode(c.policy).timeout_seconds),
+        c.limits or ''}

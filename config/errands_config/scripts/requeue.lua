@@ -1,5 +1,5 @@
 -- Gives a call that ran back to its queue, for its next attempt. Nothing is published: score 0 asks for that.
--- Needs events.lua and K.call K.watch K.queued K.worker_calls K.wishes K.queues A.cid
+-- Needs events.lua, limits.lua and K.call K.watch K.queued K.worker_calls K.wishes K.queues A.cid
 local function requeue(c, reason)
   redis.call('HDEL', K.call, 'worker', 'pid', 'token', 'deadline', 'started_at')
   c.attempt = string.format('%d', tonumber(c.attempt) + 1)
@@ -9,5 +9,7 @@ local function requeue(c, reason)
   redis.call('ZADD', K.queued, 0, A.cid)
   redis.call('SADD', K.queues, c.queue)
   redis.call('ZADD', K.watch, within_sleep(now + cjson.decode(c.policy).queue_timeout_seconds * 1000), A.cid)
+  let_go()
+  ring()
   event('tool_call.queued', with(call_facts(A.cid, c), {'reason', reason}))
 end

@@ -50,6 +50,7 @@ class Script:
         self._keys = keys
         self._args = args
         named = [f"local K={{{','.join(f'{k}=KEYS[{i}]' for i, k in enumerate(keys, 1))}}}"]
+        named.append(f"local NAMED={len(keys)}")
         named.append(f"local A={{{','.join(f'{a}=ARGV[{i}]' for i, a in enumerate(args, 1))}}}")
         self.text = "\n".join([*named, *map(_source, ("clock", *shared)), _source(name)])
         self.sha = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
