@@ -146,6 +146,17 @@ class Settings(BaseSettings):
     partition_seconds: float = Field(
         default=60, gt=0, description="A worker that cannot reach the store for that long kills its tools."
     )
+    keep_sessions_days: float = Field(
+        default=30,
+        ge=0,
+        description="A session that nobody touched for so long, and of which nothing runs, is deleted. 0: never.",
+    )
+    keep_calls_days: float = Field(
+        default=30,
+        ge=0,
+        description="Records of calls, with their results, are deleted so long after they were made, once the model "
+        "was told. 0: with their session.",
+    )
     max_stored_bytes: int = Field(
         default=8 * 1024 * 1024, ge=1, description="Most of one result that is stored; of a larger one, head and tail."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,11 +22,15 @@ from errands_orchestrator.loop import Parts
 from errands_orchestrator.models.choosing import choosing
 from errands_orchestrator.ownership import CLOSE_SECONDS, LOOK_SECONDS, Ownership
 from errands_orchestrator.publishing import publishing
+from errands_orchestrator.retention import Retention
 from errands_orchestrator.sessions import new_id
 from errands_orchestrator.sweeper import Sweeper
 from errands_orchestrator.transcripts import Transcripts
 
 log = structlog.get_logger()
+
+FORGET_SECONDS = 300.0
+"""About the time between two looks at what is old enough to be deleted."""
 
 
 @asynccontextmanager
@@ -46,6 +51,8 @@ async def orchestrator(
             "look": ownership.look(), "hear": ownership.hear(), "renew": ownership.renew(),
             "listen": ownership.listen(), "sweep": _sweep(sweeper, parts.store, settings),
         }  # fmt: skip
+        if only is None:
+            work["forget"] = _forget(Retention(parts.store, settings))
         if logs:
             work["logs"] = _log(settings)
         failed: Exception | None = None
@@ -110,6 +117,16 @@ async def _sweep(sweeper: Sweeper, connection: reads.Store, settings: Settings) 
                 sweeper.store_failed()
                 log.warning("sweep.failed", detail=str(away))
                 await asyncio.sleep(settings.sweep_seconds)
+
+
+async def _forget(retention: Retention) -> None:
+    """Delete what is old: soon after the start, then every few minutes."""
+    while True:
+        await asyncio.sleep(FORGET_SECONDS * (0.5 + random.random()))  # so that many processes do not all look at once
+        try:
+            await retention.look()
+        except reads.AWAY as away:
+            log.warning("store.away", detail=str(away))
 
 
 async def _log(settings: Settings) -> None:

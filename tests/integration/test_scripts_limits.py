@@ -52,7 +52,7 @@ class Line:
     def swept(self) -> list[str]:
         """Let a sweeper look at what is due; the calls that have their turn now."""
         due = self.store.zrangebyscore(keys.WATCH, "-inf", self.now)
-        asked: list[Any] = due  # pyright: ignore[reportAssignmentType]
+        asked: list[Any] = due
         return [
             cid for cid in asked if self.run(calls.overdue(self.scene.place(cid), offered=True)).outcome == "granted"
         ]

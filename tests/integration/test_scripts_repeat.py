@@ -17,14 +17,15 @@ from tests.integration.script_scenes import (
     cancelling,
     everything,
     new_record,
+    policy,
     publication,
 )
 
 from errands_config import keys
-from errands_config.scripts import attempts, calls, sessions, workers
+from errands_config.scripts import attempts, calls, retention, sessions, workers
 from errands_config.scripts.script import Invocation
 from errands_config.settings import Settings
-from errands_config.wire import Outcome
+from errands_config.wire import Outcome, SharedLimit
 
 LARGE = Outcome(state=DONE.state, result="x" * 20_000)
 
@@ -168,18 +169,77 @@ def peek(scene: Scene) -> Invocation[Any]:
     return sessions.peek(10)
 
 
+def settle_marked_call(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.running(call_policy=policy(rerun_times=1))
+    return calls.settle_call(scene.place(), "w1", reason="lost")
+
+
+GPU = policy(limits=(SharedLimit(name="gpu", concurrency=1),))
+
+
+def claim_limited(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.running(call_policy=GPU)
+    scene.queued("c2", provider_id="p2", call_policy=GPU)
+    return attempts.claim(scene.message("c2"), "a2", HOLDER)
+
+
+def overdue_granted(scene: Scene) -> Invocation[Any]:
+    limited = claim_limited(scene)
+    scene.run(limited)
+    scene.run(calls.settle_call(scene.place(), "w1"))
+    return calls.overdue(scene.place("c2"), offered=True)
+
+
+def told_and_parked(scene: Scene) -> None:
+    got = scene.owned()
+    scene.ended()
+    scene.committed(cursor=scene.run(sessions.park("s1", "t1", "idle", None, 1000)).mail[-1].seq)
+    scene.run(sessions.park("s1", "t1", "idle", None, 1000))
+    assert got.head.version == 0
+
+
+def forget_calls(scene: Scene) -> Invocation[Any]:
+    told_and_parked(scene)
+    return retention.forget_calls("s1", scene.version, ["c1", "gone"])
+
+
+def forget(scene: Scene) -> Invocation[Any]:
+    told_and_parked(scene)
+    scene.run(retention.forget_calls("s1", scene.version, ["c1"]))
+    return retention.forget("s1", scene.version, 0)
+
+
 SCRIPTS: list[Callable[[Scene], Invocation[Any]]] = [
     create, acquire, renew, commit, park, park_with_mail, send_mail, claim, beat, progress, notify, finish,
-    finish_large, cancel_queued, cancel_running, settle, settle_call, overdue_queued, overdue_running, repeat, peek,
+    finish_large, cancel_queued, cancel_running, settle, settle_call, settle_marked_call, claim_limited, overdue_queued,
+    overdue_running, overdue_granted, repeat, peek, forget_calls, forget,
 ]  # fmt: skip
 SCRIPT_FILES = resources.files("errands_config.scripts")
-SHARED = {"clock", "limits", "mailbox", "ending", "events", "outcome", "progressing", "record", "requeue", "wake"}
+SHARED = {
+    "clock",
+    "final",
+    "limits",
+    "mailbox",
+    "ending",
+    "events",
+    "outcome",
+    "progressing",
+    "record",
+    "requeue",
+    "wake",
+}
 """Parts of scripts, no scripts of their own."""
 SECOND_ANSWERS: dict[Callable[[Scene], Invocation[Any]], Any] = {
     create: "exists",
     overdue_queued: calls.OverdueAnswer("early"),
     overdue_running: calls.OverdueAnswer("early"),
+    overdue_granted: calls.OverdueAnswer("early"),
     settle_call: "",
+    settle_marked_call: "",
+    claim_limited: attempts.ClaimRefused("refused", "waiting"),
+    forget: "gone",
     repeat: None,
 }
 """What the second of two equal runs answers, where that is something else: whoever asks reads it as "nothing to do"."""

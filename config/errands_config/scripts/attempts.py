@@ -57,7 +57,7 @@ _FINISH = Script(
     "finish",
     keys=ENDING,
     args=("cid", "sid", "token", "outcome", "inline_bytes", "limits"),
-    shared=("events", "record", "wake", "limits", "outcome", "ending"),
+    shared=("final", "events", "record", "wake", "limits", "outcome", "ending"),
 )
 
 

@@ -1,6 +1,4 @@
 -- What an end says in events, and the fields of an outcome. Needs events.lua
-local FINAL = {completed = true, failed = true, denied = true, skipped = true, expired = true, timed_out = true,
-               cancelled = true, orphaned = true}
 local function end_facts(cid, c, o)
   local facts = call_facts(cid, c)
   if c.started_at then with(facts, {'elapsed_ms', since(c.started_at)}) end

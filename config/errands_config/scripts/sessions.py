@@ -27,7 +27,7 @@ _COMMIT = Script(
     "commit",
     keys=("session", "log", "mail", "events", "all_events", "calls", "names", "due", "watch", "queues"),
     args=("sid", "token", "version", "commit", "cursor", "heard", "trim", "snapshot", "lease", "payload"),
-    shared=("events", "record", "outcome"),
+    shared=("final", "events", "record", "outcome"),
 )
 _PEEK = Script("peek", keys=("index",), args=("limit",))
 _PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "status", "moment", "lease"))

@@ -1,0 +1,15 @@
+-- Deletes records of calls that have ended and that the session, as it stands at this version, has told its model of.
+-- KEYS after the named ones: record and progress of each call; ARGV after the named ones: their ids.
+if redis.call('HGET', K.session, 'version') ~= A.version then return {'moved', 0} end
+local gone = 0
+for i = 1, tonumber(A.count) do
+  local at, cid = NAMED + 2 * i - 1, ARGV[2 + i]
+  local state, provider_id = unpack(redis.call('HMGET', KEYS[at], 'state', 'provider_id'))
+  if not state or FINAL[state] then
+    if provider_id and redis.call('HGET', K.names, provider_id) == cid then redis.call('HDEL', K.names, provider_id) end
+    redis.call('DEL', KEYS[at], KEYS[at + 1])
+    redis.call('ZREM', K.calls, cid)
+    gone = gone + 1
+  end
+end
+return {'ok', gone}
