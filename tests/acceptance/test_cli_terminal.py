@@ -1,4 +1,4 @@
-"""What a person sees on a real terminal."""
+"""What a person sees on a real terminal at which nobody types."""
 
 import contextlib
 import json
@@ -46,7 +46,14 @@ def on_a_terminal(person: Person, *words: str) -> Generator[tuple[subprocess.Pop
     """A command whose stdout and stderr are a terminal."""
     master, slave = pty.openpty()
     environment = {**person.environment, "TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen([*COMMAND, *words], cwd=person.folder, env=environment, stdout=slave, stderr=slave)
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=person.folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+    )
     os.close(slave)
     terminal = Terminal(master)
     try:

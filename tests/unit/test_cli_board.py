@@ -1,12 +1,9 @@
 """What runs, as a person sees it: events in, lines out."""
 
-import io
 import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from rich.live import Live
 
 from errands_config.text import for_terminal
 from errands_config.wire import CallState
@@ -15,6 +12,7 @@ from errands_orchestrator.cli.board import Board, BoardCall, after, with_call, w
 from errands_orchestrator.cli.display import PLAIN_SECONDS, LiveDisplay, PlainDisplay
 from errands_orchestrator.cli.following import Seen
 from errands_orchestrator.cli.progress import in_short
+from errands_orchestrator.cli.typing_line import fitting
 
 LINT = {"tool_call_id": "c1", "provider_call_id": "call_1", "tool": "lint"}
 TESTS = {"tool_call_id": "c2", "provider_call_id": "call_2", "tool": "run_tests"}
@@ -139,13 +137,36 @@ def test_off_a_terminal_every_change_of_state_is_a_line_and_progress_is_rare() -
 
 
 def test_on_a_terminal_what_leaves_the_block_stays_above_as_a_line() -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=100)
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        display = LiveDisplay(console, live)
-        ended = after(both_running(), seen("tool_call.completed", LINT))
-        display.show(ended)
-        display.show(after(ended, seen("turn.started", {"turn": "2"})))
-        display.close()
+    above: list[str] = []
+    drawn: list[list[str]] = []
+    display = LiveDisplay(above.append, lambda lines: drawn.append([*lines]))
+    ended = after(both_running(), seen("tool_call.completed", LINT))
 
-    written = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
-    assert written.count("✓ lint (call_1): completed") == 1
+    display.show(ended)
+    display.show(after(ended, seen("turn.started", {"turn": "2"})))
+    display.close()
+
+    assert above == ["✓ lint (call_1): completed"]
+    assert drawn[0][1:] == ["  ✓ lint (call_1): completed", "  ⏳ run_tests (call_2): running"]
+    assert drawn[1][1:] == ["  ⏳ run_tests (call_2): running"]
+    assert drawn[-1] == []
+
+
+def test_what_a_person_said_stands_below_what_runs_a_line_each() -> None:
+    drawn: list[list[str]] = []
+    display = LiveDisplay(lambda _: None, lambda lines: drawn.append([*lines]))
+
+    display.show(both_running())
+    display.queue(["how long?", "two\nlines\x1b[2J"])
+    display.queue([])
+
+    assert drawn[1][-2:] == ["queued: how long?", "queued: two lines"]
+    assert drawn[2] == drawn[0]
+
+
+def test_a_block_that_is_too_high_says_how_much_more_there_is() -> None:
+    lines = [str(number) for number in range(10)]
+
+    assert fitting(lines, 10) == lines
+    assert fitting(lines, 4) == ["0", "1", "2", "… (7 more)"]
+    assert fitting(lines, 0) == ["0", "… (9 more)"]

@@ -7,7 +7,9 @@ redis.call('HSET', K.session, unpack(fields))
 redis.call('ZADD', K.sessions, now, A.sid)
 redis.call('SET', K.agent, A.agent, 'EX', A.definition_seconds)
 redis.call('SET', K.toolset, A.toolset, 'EX', A.definition_seconds)
-if A.text ~= '' then
+if A.text == '' then
+  redis.call('HSET', K.session, 'status', 'idle')
+else
   redis.call('XADD', K.mail, '*', 'id', A.mail_id, 'kind', 'userMessage', 'sender', 'user', 'at', now, 'text', A.text)
   accepted()
   wake()

@@ -1,13 +1,16 @@
-"""How a run is shown while it goes on: live on a terminal, in plain lines elsewhere; always on stderr."""
+"""How a run is shown while it goes on: in its place on a terminal, in plain lines elsewhere; always on stderr.
+
+A person who sits at the terminal can type meanwhile: see `typing_line`.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Protocol, TypeAlias
 
 from rich.console import Console
 from rich.live import Live
@@ -21,6 +24,9 @@ REDRAWS_A_SECOND = 10
 PLAIN_SECONDS = 2.0
 """Time between two plain lines about the progress of one call."""
 
+Hear: TypeAlias = Callable[[str], None]
+"""Takes a line that was typed."""
+
 
 class Display(Protocol):
     """Where a run is shown."""
@@ -33,9 +39,17 @@ class Display(Protocol):
         """Show what runs now."""
         ...
 
+    def queue(self, texts: Sequence[str]) -> None:
+        """Show what a person said and the model has not had yet."""
+        ...
+
+    def listen(self, hear: Hear) -> None:
+        """Give each line that is typed from now on to `hear`."""
+        ...
+
 
 class PlainDisplay:
-    """Lines, one for each change."""
+    """Lines, one for each change. Nobody types where it is used."""
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._write = write
@@ -55,18 +69,38 @@ class PlainDisplay:
                 self._shown[call.id] = (call, self._clock())
                 self._write(call.line)
 
+    def queue(self, texts: Sequence[str]) -> None:
+        """Nothing is typed here."""
+
+    def listen(self, hear: Hear) -> None:
+        """Nothing is typed here."""
+
+
+def _unheard(_: Hear) -> None:
+    pass
+
 
 class LiveDisplay:
-    """A block below the words that changes in its place, at most `REDRAWS_A_SECOND` times a second."""
+    """A block below the words that changes in its place.
 
-    def __init__(self, console: Console, live: Live) -> None:
-        self._console = console
-        self._live = live
+    `write` puts words above it, `draw` makes it these lines, `tell` says who hears what is typed, where somebody types.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        draw: Callable[[Sequence[str]], None],
+        tell: Callable[[Hear], None] = _unheard,
+    ) -> None:
+        self._write = write
+        self._draw = draw
+        self._tell = tell
         self._board = Board("")
+        self._queued: tuple[str, ...] = ()
 
     def say(self, text: str) -> None:
         """Show some words above the block."""
-        self._console.print(Text(for_terminal(text)))
+        self._write(for_terminal(text))
 
     def show(self, board: Board) -> None:
         """Change the block. What leaves it stays above as a line."""
@@ -75,26 +109,76 @@ class LiveDisplay:
             if call.id not in kept:
                 self.say(call.line)
         self._board = board
-        # drawn by the live display's own thread, which looks that often and no more
-        self._live.update(Text("\n".join(board.lines), no_wrap=True, overflow="ellipsis"))
+        self._redraw()
+
+    def queue(self, texts: Sequence[str]) -> None:
+        """Show these as queued, at the end of the block."""
+        self._queued = tuple(texts)
+        self._redraw()
+
+    def listen(self, hear: Hear) -> None:
+        """Give each line that is typed from now on to `hear`."""
+        self._tell(hear)
+
+    def _redraw(self) -> None:
+        self._draw([*self._board.lines, *(f"queued: {_on_one_line(text)}" for text in self._queued)])
 
     def close(self) -> None:
         """Leave what has ended as lines; the block goes."""
         for call in self._board.calls:
             if call.state.is_final:
                 self.say(call.line)
+        self._draw([])
 
 
-@contextmanager
-def display() -> Generator[Display]:
-    """The display that fits where stderr goes."""
+def _on_one_line(text: str) -> str:
+    return " ".join(for_terminal(text).split())
+
+
+def terminal() -> Console | None:
+    """The terminal that stderr is, if it can do more than print lines."""
     console = Console(
         file=sys.stderr, highlight=False, markup=False, emoji=False, no_color=bool(os.environ.get("NO_COLOR"))
     )
-    if not sys.stderr.isatty() or console.is_dumb_terminal:
+    return console if sys.stderr.isatty() and not console.is_dumb_terminal else None
+
+
+def somebody_types() -> bool:
+    """Whether a person sits at this process: it has a terminal to read from and to show on, and is in its foreground.
+
+    A job in the background would be stopped by the system as soon as it read.
+    """
+    if not sys.stdin.isatty() or terminal() is None:
+        return False
+    with suppress(OSError):
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    return False
+
+
+@asynccontextmanager
+async def display(*, talking: bool) -> AsyncGenerator[Display]:
+    """The display that fits where stderr goes. `talking`: what a person types at a terminal is heard."""
+    console = terminal()
+    if console is None:
         yield PlainDisplay(say)
-        return
+    elif talking and somebody_types():
+        from errands_orchestrator.cli.typing_line import typing_line  # imported here: most runs have nobody who types
+
+        async with typing_line() as shown:
+            yield shown
+    else:
+        with _looked_at(console) as shown:
+            yield shown
+
+
+@contextmanager
+def _looked_at(console: Console) -> Generator[LiveDisplay]:
     with Live(console=console, refresh_per_second=REDRAWS_A_SECOND, transient=True) as live:
-        shown = LiveDisplay(console, live)
+
+        def draw(lines: Sequence[str]) -> None:
+            # drawn by the live display's own thread, which looks that often and no more
+            live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"))
+
+        shown = LiveDisplay(lambda text: console.print(Text(text)), draw)
         yield shown
         shown.close()

@@ -25,7 +25,7 @@ async def answer_of(store: reads.Store, sid: str) -> str:
     return next((entry.text for entry in reversed(entries) if isinstance(entry, AssistantEntry)), "")
 
 
-async def told(store: reads.Store, sid: str, ending: Ending, *, as_json: bool, agent_file: Path | None) -> Exit:
+async def told(store: reads.Store, sid: str, ending: Ending, *, as_json: bool, agent_file: Path | None = None) -> Exit:
     """Print what there is to print."""
     answer = await answer_of(store, sid) if ending.status == "completed" else None
     if as_json:
@@ -33,11 +33,17 @@ async def told(store: reads.Store, sid: str, ending: Ending, *, as_json: bool, a
     elif answer is not None:
         print_text(answer)
     if answer is None:
-        say(f"errands: {_what_happened(ending)}\n{how_to_go_on(sid, ending, agent_file)}")
+        say(f"errands: {what_happened(ending)}\n{how_to_go_on(sid, ending, agent_file)}")
+    return code_of(ending)
+
+
+def code_of(ending: Ending) -> Exit:
+    """The exit code of an ending."""
     return _CODES[ending.status]
 
 
-def _what_happened(ending: Ending) -> str:
+def what_happened(ending: Ending) -> str:
+    """An ending without an answer, in words."""
     match ending.status:
         case "paused":
             return f"the run is paused: {ending.cause}"
@@ -51,7 +57,15 @@ def _what_happened(ending: Ending) -> str:
 
 def how_to_go_on(sid: str, ending: Ending, agent_file: Path | None) -> str:
     """What a person can do with the session now."""
-    if ending.status == "paused" or ending.left:
-        with_file = f" --agent-file {agent_file}" if agent_file else ""
-        return f"The session is kept. Go on with: errands session resume {sid}{with_file}"
-    return f"The session is kept. Look at it with: errands session print {sid}"
+    with_file = f" --agent-file {agent_file}" if agent_file else ""
+    resume = f"errands session resume {sid}{with_file}"
+    if ending.stopped or ending.status == "cancelled":
+        # there is no run to resume: it takes a message to begin another
+        look = f"The session is kept. Look at it with: errands session print {sid}"
+        return f"{look}\nGo on with: {say_more(sid)} && {resume}"
+    return f"The session is kept. Go on with: {resume}"
+
+
+def say_more(sid: str) -> str:
+    """The command that says something to a session."""
+    return f"errands session send {sid} TEXT"

@@ -1,4 +1,4 @@
-"""Ctrl-C, counted: the first press asks, the second leaves."""
+"""Ctrl-C, counted: the first press asks for an end, the second leaves."""
 
 from __future__ import annotations
 
@@ -14,17 +14,24 @@ class Interrupts:
     def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.leaving = asyncio.Event()
+        self._next = asyncio.Event()
 
     def press(self) -> None:
         """One Ctrl-C."""
         (self.leaving if self.asked.is_set() else self.asked).set()
+        self._next.set()
 
     async def any(self) -> None:
-        """Wait for the first of either."""
+        """Wait until the end was asked for, in whatever way."""
         waiting = [asyncio.ensure_future(event.wait()) for event in (self.asked, self.leaving)]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for one in waiting:
             one.cancel()
+
+    async def another(self) -> None:
+        """Wait for a press that is still to come."""
+        self._next.clear()
+        await self._next.wait()
 
 
 @contextmanager

@@ -15,3 +15,5 @@ class Manner:
     """After so long we leave; None: never."""
     log_file: EventFile | None = None
     as_json: bool = False
+    stepping: bool = False
+    """One step only: its words are printed when it is over, and nothing that is typed meanwhile is heard."""

@@ -20,6 +20,7 @@ Timeout = Annotated[
     float | None,
     Parameter(help="Seconds after which to leave; the session is kept. Exit code 124.", validator=Number(gt=0)),
 ]
+AgentFile = Annotated[Path | None, Parameter(help="Start a worker from this file if none offers the tools.")]
 LogFile = Annotated[Path | None, Parameter(help="File that gets a JSON line for each event.")]
 
 

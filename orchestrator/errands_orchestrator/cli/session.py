@@ -1,9 +1,8 @@
-"""`errands session`: list, print, resume and cancel sessions."""
+"""`errands session`: what can be done with sessions."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -19,13 +18,24 @@ from errands_orchestrator.cli.event_file import event_file
 from errands_orchestrator.cli.manner import Manner
 from errands_orchestrator.cli.output import AsJson, Limit, Row, print_facts, print_json, print_rows, print_text
 from errands_orchestrator.cli.own_worker import OwnWorker
-from errands_orchestrator.cli.run import LogFile, Timeout
+from errands_orchestrator.cli.run import AgentFile, LogFile, Timeout
+from errands_orchestrator.cli.session_export import export
+from errands_orchestrator.cli.session_pause import pause
+from errands_orchestrator.cli.session_send import send
+from errands_orchestrator.cli.session_start import start
+from errands_orchestrator.cli.session_step import step
 from errands_orchestrator.cli.standing import snapshot_of
 from errands_orchestrator.printing import Detail, OpenCall, Printed, markdown
 from errands_orchestrator.sessions import SessionRow
 from errands_orchestrator.snapshot import dump_entry
 
-session_commands = App(name="session", help="List, print, resume and cancel sessions.", version_flags=[])
+session_commands = App(
+    name="session",
+    help="Start, step, talk to, pause, resume, cancel, list, print and export sessions.",
+    version_flags=[],
+)
+for _command in (start, step, send, pause, export):
+    session_commands.command(_command)
 
 COLUMNS = ("session_id", "agent", "status", "created_at", "updated_at", "running_calls")
 
@@ -80,14 +90,15 @@ def resume(
     session: str,
     /,
     *,
-    agent_file: Annotated[
-        Path | None, Parameter(help="Start a worker from this file if none offers the tools.")
-    ] = None,
+    agent_file: AgentFile = None,
     timeout: Timeout = None,
     log_json_file: LogFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Go on with a session that was left or paused, as `errands run` does. One that has its answer prints it."""
+    """Go on with a session that was left or paused, as `errands run` does. One that has its answer prints it.
+
+    Exit code 5 if its run was cancelled, or nothing was said in it yet: `errands session send` begins one.
+    """
     from errands_orchestrator.cli.resuming import resumed  # imported here: an orchestrator takes a second
 
     settings = load_settings()

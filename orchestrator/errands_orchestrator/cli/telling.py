@@ -27,9 +27,9 @@ async def told_run(there: Reached, agent: Agent, folder: Path) -> Exit:
     print_text(BEGINNING)
     async with (
         aio(there.settings) as store,
-        tools_at_hand(store, there, agent, folder / AGENT) as tools,
+        tools_at_hand(store, there, agent, folder / AGENT) as at_hand,
     ):
-        made_of = definitions(stored(agent, folder), tools)
+        made_of = definitions(stored(agent, folder), at_hand.tools)
         sid = await sessions.start(store, agent.slug, made_of, PROMPT)
         with own_log(there.settings.home):
             async with orchestrator(there.settings, only=sid, logs=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from errands_config.agent import Agent
@@ -14,37 +15,53 @@ from errands_orchestrator.brief import Toolset
 from errands_orchestrator.catalogue import live_offers, tools_of
 from errands_orchestrator.cli.connecting import Reached
 from errands_orchestrator.cli.output import say
-from errands_orchestrator.cli.own_worker import OwnWorker, own_worker, workers_for
+from errands_orchestrator.cli.own_worker import OwnWorker, Process, own_worker, workers_for
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """An agent's tools, and the worker that was started for them; None: others offer them."""
+
+    tools: Toolset
+    worker: Process | None = None
 
 
 @asynccontextmanager
-async def tools_at_hand(store: reads.Store, there: Reached, agent: Agent, file: Path) -> AsyncGenerator[Toolset]:
-    """Have the agent's tools inside the block. Raises NotFound for what nobody offers, ConfigError as `own_worker`."""
+async def tools_at_hand(store: reads.Store, there: Reached, agent: Agent, file: Path | None) -> AsyncGenerator[AtHand]:
+    """Have the agent's tools inside the block. Raises NotFound for what nobody offers, ConfigError as `own_worker`.
+
+    Without its `file` no worker can be started for it.
+    """
     offers = await live_offers(store)
     if not has_toolboxes(agent) or workers_for(agent.slug, offers):
-        yield await _listed(store, agent)
+        yield AtHand(await _listed(store, agent))
         return
+    if file is None:
+        raise NotFound(f"no live worker offers the tools of agent {agent.slug}: start one with `errands worker FILE`")
     say(f"no live worker offers the tools of agent {agent.slug}: starting one")
-    async with own_worker(store, there, OwnWorker(agent, file)):
-        yield await _listed(store, agent)
+    async with own_worker(store, there, OwnWorker(agent, file)) as worker:
+        yield AtHand(await _listed(store, agent), worker)
 
 
 @asynccontextmanager
 async def tools_again(
     store: reads.Store, there: Reached, sid: str, tools: Toolset, own: OwnWorker | None
-) -> AsyncGenerator[None]:
-    """Have the tools inside the block that a session listed when it began. Raises NotFound for what nobody offers."""
+) -> AsyncGenerator[Process | None]:
+    """Have the tools inside the block that a session listed when it began, from a worker of our own if there is one.
+
+    Raises NotFound for what nobody offers.
+    """
     missing = tools.by_name.keys() - {live.offer.name for live in await live_offers(store)}
     if not missing:
-        yield
+        yield None
         return
     if own is None:
         raise NotFound(
             f"session {sid} uses {', '.join(sorted(missing))}, which no live worker offers: start one with "
             "`errands worker FILE`, or name the agent file with --agent-file"
         )
-    async with own_worker(store, there, own):
-        yield
+    async with own_worker(store, there, own) as worker:
+        yield worker
 
 
 async def _listed(store: reads.Store, agent: Agent) -> Toolset:

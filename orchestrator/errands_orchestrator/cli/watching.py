@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from errands_config import keys
 from errands_config.wire import CallState
 from errands_orchestrator import reads, sessions
 from errands_orchestrator.calls import CallRow, progress_of
@@ -15,6 +16,7 @@ from errands_orchestrator.cli.display import Display
 from errands_orchestrator.cli.finding import newest_calls
 from errands_orchestrator.cli.following import Point, Seen, events_after
 from errands_orchestrator.cli.progress import in_short
+from errands_orchestrator.cli.talking import Talk
 from errands_orchestrator.session import AssistantEntry
 
 SHOWN_CALLS = 100
@@ -34,18 +36,36 @@ class Ending:
     """Why it is paused."""
     left: bool = False
     """Its person left before it had ended."""
+    stopped: bool = False
+    """Its person asked for the end of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A session to be watched."""
+
+    sid: str
+    prompt: str
+    """What its person asked, for the head of what is shown."""
+    since: Point
+    """What comes later is shown."""
+    aloud: bool = True
+    """Whether the model's words are shown as it says them."""
 
 
 class Watcher:
     """Watches one session."""
 
-    def __init__(self, store: reads.Store, sid: str, prompt: str, display: Display, since: Point) -> None:
+    def __init__(self, store: reads.Store, watched: Watched, display: Display, talk: Talk) -> None:
         self._store = store
-        self._sid = sid
+        self._sid = watched.sid
         self._display = display
-        self._board = Board(prompt)
-        self._since = since.event
-        self._entries = since.entries
+        self._talk = talk
+        self._board = Board(watched.prompt)
+        self._since = watched.since.event
+        self._entries = watched.since.entries
+        self._aloud = watched.aloud
+        self._answer = ""
 
     async def watch(self, there: Reached, note: Callable[[Seen], None]) -> Ending:
         """Show what runs and what happens, until the run ends or pauses. `note` hears of every event first."""
@@ -53,17 +73,32 @@ class Watcher:
         async for seen in events_after(there, self._sid, self._since):
             note(seen)
             await self._take(seen)
-            match seen.kind:
-                case "run.ended" if seen.facts.get("status") == "cancelled":
-                    await self._last_calls(there, seen.seq)
-                    return Ending("cancelled")
-                case "run.ended":
-                    return Ending("completed")
-                case "run.paused":
-                    return Ending("paused", seen.facts.get("cause", ""))
-                case _:
-                    pass
+            if ending := await self._ending(there, seen):
+                return ending
         raise AssertionError("events never end")
+
+    async def _ending(self, there: Reached, seen: Seen) -> Ending | None:
+        """The ending that an event is. A run that is followed by another at once is none."""
+        match seen.kind:
+            case "run.paused":
+                return Ending("paused", seen.facts.get("cause", ""))
+            case "run.ended" if await self._comes_next(seen, "run.started"):
+                return None
+            case "run.ended" if seen.facts.get("status") == "cancelled":
+                await self._last_calls(there, seen.seq)
+                return Ending("cancelled")
+            case "run.ended" if await self._talk.ends():
+                return Ending("completed")
+            case "run.ended":
+                self._speak()
+                return None
+            case _:
+                return None
+
+    async def _comes_next(self, seen: Seen, kind: str) -> bool:
+        """Whether the event behind this one, of the same commit, is of this kind."""
+        behind = await reads.letters_after(self._store, keys.events(self._sid), seen.seq)
+        return bool(behind) and behind[0][1][:2] == ["kind", kind]
 
     async def _last_calls(self, there: Reached, since: str) -> None:
         """Calls are told to end with their run; a moment later they have."""
@@ -78,8 +113,10 @@ class Watcher:
         match seen.kind:
             case "tool_call.progressed":
                 await self._progress(seen.facts["tool_call_id"])
+            case "turn.started" | "turn.restarted":
+                await self._talk.hear()
             case "turn.completed":
-                await self._words()
+                await self._words(seen)
                 # of those that are new the events to come tell how far they are
                 new = [replace(row, state=CallState.WAITING) for row in await self._rows() if not row.state.is_final]
                 self._put(with_rows(self._board, new))
@@ -92,16 +129,20 @@ class Watcher:
         if call and newest:
             self._put(with_call(self._board, replace(call, news=in_short(newest[0].payload) or call.news)))
 
-    async def _words(self) -> None:
+    async def _words(self, seen: Seen) -> None:
         """What the model says on its way, one answer an event. The answer that ends the run goes elsewhere."""
         fresh = await sessions.entries_of(self._store, self._sid, self._entries)
         for position, entry in enumerate(fresh, 1):
             if isinstance(entry, AssistantEntry):
                 self._entries += position
-                goes_on = entry.calls or self._board.lines
-                if entry.text and goes_on:
-                    self._display.say(entry.text)
+                self._answer = entry.text
+                if not await self._comes_next(seen, "run.ended"):
+                    self._speak()
                 return
+
+    def _speak(self) -> None:
+        if self._answer and self._aloud:
+            self._display.say(self._answer)
 
     async def _rows(self) -> list[CallRow]:
         return (await newest_calls(self._store, self._sid, SHOWN_CALLS))[::-1]
