@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.stub.prefix import Prefixes, elements, members
-from tests.stub.refusal import RefusedError
-from tests.stub.strict_request import check_request
+
+from errands_orchestrator.testing.strict.prefix import Prefixes, elements, members
+from errands_orchestrator.testing.strict.refusal import RefusedError
+from errands_orchestrator.testing.strict.request import check_request
 
 Json = dict[str, object]
 

@@ -63,7 +63,7 @@ async def test_without_an_answer_left_the_request_is_refused_and_noted() -> None
         assert await outcome(model, ask_for("hi")) == "a"
         assert await outcome(model, ask_for("hi")) == "endpoint refused the request"
         await model.close()
-    assert stub.refusals == ["The stub has no answer for request 2."]
+    assert stub.refusals == ["The test has no answer left for request 2."]
 
 
 async def test_a_changed_prompt_is_refused_unless_that_is_allowed() -> None:
@@ -95,7 +95,8 @@ def process(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """URL and journal of a stub that runs the script as a process of its own."""
     script, journal = tmp_path / "script.json", tmp_path / "journal.jsonl"
     script.write_text(json.dumps(SCRIPT))
-    command = [sys.executable, "-m", "tests.stub", "--script", str(script), "--journal", str(journal)]
+    program = (sys.executable, "-m", "errands_orchestrator.testing.strict")
+    command = [*program, "--script", str(script), "--journal", str(journal)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as running:
         assert running.stdout
         yield running.stdout.readline().strip(), journal
@@ -125,5 +126,5 @@ async def test_a_process_plays_its_script_with_its_faults_and_keeps_a_journal(pr
     assert sorted(line["outcome"] for line in lines) == sorted(
         ["answered", "answered", "cut", "cut", "client left", "answered", "answered", "refused"]
     )
-    assert lines[-1]["refusal"] == "The stub's script has no turn for this request."
+    assert lines[-1]["refusal"] == "The script has no turn for this request."
     assert json.loads(lines[0]["body"]) == lines[0]["request"]

@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 from pydantic import SecretStr
-from tests.stub import HANG, STUB_KEY, Answer, Call, Drop, Raw, Say, Status, StubServer, Style, fixture
+from tests.stub import HANG, STUB_KEY, Answer, Call, Drop, Raw, Say, Status, StubServer, Style
 
 from errands_config.errors import ConfigError, ModelError
 from errands_orchestrator.models import ChatModel, ModelCall, ModelRequest, Reply, chat_model
+from errands_orchestrator.testing import strict_model
 
-openai_stub = fixture.openai_stub
+openai_stub = strict_model
 
 REQUEST = ModelRequest("m-1", b'[{"role":"user","content":"go"}]')
 TOOLS = b'[ {"type":"function", "function":{"name":"f","parameters":{"type":"object","properties":{}}}} ]'

@@ -1,8 +1,8 @@
-"""A local OpenAI-compatible chat endpoint for tests, as strict as the real one and as faulty as one likes."""
+"""The strict endpoint of `errands_orchestrator.testing`, under the name that these tests have for it."""
 
-from tests.stub.answers import HANG, Answer, Call, Drop, Hold, Raw, Say, Status, Style
-from tests.stub.journal import Received
-from tests.stub.server import STUB_KEY, StubServer
+from errands_orchestrator.testing.strict import HANG, Answer, Call, Drop, Hold, Raw, Received, Say, Status, Style
+from errands_orchestrator.testing.strict import STRICT_KEY as STUB_KEY
+from errands_orchestrator.testing.strict import StrictEndpoint as StubServer
 
 __all__ = [
     "HANG",

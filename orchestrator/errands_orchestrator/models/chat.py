@@ -41,16 +41,20 @@ def chat_model(
     key: SecretStr | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS,
     stream: bool = False,
+    forbidden: bool = False,
 ) -> ChatModel:
     """A model at `url` with `key`; what is None comes from OPENAI_BASE_URL and OPENAI_API_KEY.
 
     `timeout_seconds` bounds a whole reply. Without `stream` the answer comes in one piece: every endpoint can do that,
-    and none mixes up parallel calls in it. Raises ModelError without a usable key, ConfigError for a URL that is none.
+    and none mixes up parallel calls in it. `forbidden`: it refuses every request.
+
+    Raises ModelError without a usable key, ConfigError for a URL that is none.
     """
     # imported here: the openai package takes a second and 50 MB, and only who asks a model shall pay for it
     from errands_orchestrator.models.endpoint import Endpoint
 
-    return ChatModel(Endpoint(url=url, key=key, timeout_seconds=timeout_seconds), stream=stream)
+    endpoint = Endpoint(url=url, key=key, timeout_seconds=timeout_seconds, forbidden=forbidden)
+    return ChatModel(endpoint, stream=stream)
 
 
 def _body(request: ModelRequest, stream: bool) -> bytes:

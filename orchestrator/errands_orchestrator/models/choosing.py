@@ -25,6 +25,12 @@ def choosing(settings: Settings) -> Callable[[Agent, str], tuple[Model, str]]:
         if not name:
             raise ConfigError("name a model here, or set ERRANDS_MODEL", path="modelName")
         url = agent.model_url or settings.model_url
-        return chat_model(url=url, key=key, timeout_seconds=settings.model_timeout_seconds), name
+        model = chat_model(
+            url=url,
+            key=key,
+            timeout_seconds=settings.model_timeout_seconds,
+            forbidden=settings.forbid_requests,
+        )
+        return model, name
 
     return choose

@@ -21,6 +21,7 @@ from errands_config.errors import ConfigError, ModelError
 from errands_orchestrator.models.failures import Failures, no_key, unusable_key
 from errands_orchestrator.models.model import Reply
 from errands_orchestrator.models.pieces import AnswerError, ReportedError
+from errands_orchestrator.models.real_requests import check_allowed
 
 _CONNECT_SECONDS = 10.0
 
@@ -45,10 +46,13 @@ class Reading(Protocol):
 class Endpoint:
     """A connection pool to one endpoint. Usable from one event loop."""
 
-    def __init__(self, *, url: str | None, key: SecretStr | None, timeout_seconds: float) -> None:
+    def __init__(
+        self, *, url: str | None, key: SecretStr | None, timeout_seconds: float, forbidden: bool = False
+    ) -> None:
         """Connects to nothing yet. What is None comes from OPENAI_BASE_URL and OPENAI_API_KEY.
 
-        `timeout_seconds` bounds a whole exchange. Raises ModelError without a usable key, ConfigError for a bad URL.
+        `timeout_seconds` bounds a whole exchange. `forbidden`: no request leaves, each is a ModelError.
+        Raises ModelError without a usable key, ConfigError for a bad URL.
         """
         timeout = openai.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
         api_key = _checked_key(key)
@@ -57,7 +61,9 @@ class Endpoint:
         except httpx2.InvalidURL:
             raise _no_url() from None
         self._timeout_seconds = timeout_seconds
-        self._failures = Failures(_checked_address(self._client.base_url), SecretStr(api_key))
+        self._forbidden = forbidden
+        self._address = _checked_address(self._client.base_url)
+        self._failures = Failures(self._address, SecretStr(api_key))
 
     async def exchange(self, path: str, body: bytes, reading: Reading) -> Reply:
         """Post `body`, hand every JSON document of the answer to `reading`, and return what it made of them.
@@ -65,6 +71,7 @@ class Endpoint:
         Raises ModelError for every failure, also when `reading` raises AnswerError. A failure behind the finish reason
         is none.
         """
+        check_allowed(self._address, forbidden=self._forbidden)
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._exchange(path, body, reading)

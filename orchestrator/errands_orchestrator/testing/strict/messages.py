@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tests.stub.refusal import RefusedError, Value
+from errands_orchestrator.testing.strict.refusal import RefusedError, Value
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 LONGEST_ID = 40

@@ -1,4 +1,4 @@
-"""The stub as a server: one thread with an event loop, a journal of what came, and answers as it was told."""
+"""The endpoint as a server: one thread with an event loop, a journal of what came, and answers as it was told."""
 
 from __future__ import annotations
 
@@ -9,27 +9,31 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self, TypeAlias, cast
 
-from tests.stub.answers import Answer
-from tests.stub.giving import give
-from tests.stub.http import ClientLeftError, HttpRequest, Response, read_request
-from tests.stub.journal import Outcome, Received
-from tests.stub.prefix import Prefixes
-from tests.stub.refusal import RefusedError
-from tests.stub.strict_request import check_request
+from pydantic import SecretStr
 
-STUB_KEY = "sk-stub-5d1c0f"
+from errands_orchestrator.models.chat import ChatModel, chat_model
+from errands_orchestrator.models.real_requests import endpoint_of_tests
+from errands_orchestrator.testing.strict.answers import Answer
+from errands_orchestrator.testing.strict.giving import give
+from errands_orchestrator.testing.strict.http import ClientLeftError, HttpRequest, Response, read_request
+from errands_orchestrator.testing.strict.journal import Outcome, Received
+from errands_orchestrator.testing.strict.prefix import Prefixes
+from errands_orchestrator.testing.strict.refusal import RefusedError
+from errands_orchestrator.testing.strict.request import check_request
+
+STRICT_KEY = "sk-strict-5d1c0f"
 
 Answers: TypeAlias = Sequence[Answer] | Callable[[Received], Answer]
 
 
-class StubServer:
+class StrictEndpoint:
     """Serves `POST {url}/chat/completions` on 127.0.0.1. Use it as a context manager, or `start` and `stop` it."""
 
     def __init__(
         self,
         answers: Answers = (),
         *,
-        key: str = STUB_KEY,
+        key: str = STRICT_KEY,
         stable_prefix: bool = True,
         port: int = 0,
         on_end: Callable[[Received], None] | None = None,
@@ -37,7 +41,7 @@ class StubServer:
         """`answers` are given in order, one a request that is not refused; or a function of the request gives them.
 
         With `stable_prefix` a request is refused when the bytes of its earlier messages or of its tools are not those
-        of the conversation's earlier requests. `on_end` hears of each request when it is over, in the stub's thread.
+        of the conversation's earlier requests. `on_end` hears of each request when it is over, in a thread of its own.
         """
         self.journal: list[Received] = []
         """Every request, also the refused ones."""
@@ -46,7 +50,7 @@ class StubServer:
         self._port = port
         self._on_end = on_end
         self._loop: asyncio.AbstractEventLoop
-        self._thread = threading.Thread(target=self._run, name="openai-stub", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="strict-endpoint", daemon=True)
         self._ready = threading.Event()
         self._stopped = asyncio.Event()
         self._released = asyncio.Event()
@@ -57,6 +61,20 @@ class StubServer:
     def url(self) -> str:
         """The base URL for clients."""
         return f"http://127.0.0.1:{self._port}/v1"
+
+    def model(self, *, stream: bool = False) -> ChatModel:
+        """A model that asks this endpoint, for an agent that is to be tested. `stream`: in pieces."""
+        return chat_model(url=self.url, key=SecretStr(self._key), stream=stream)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that lead a process to this endpoint, past any proxy."""
+        return {
+            "OPENAI_BASE_URL": self.url,
+            "OPENAI_API_KEY": self._key,
+            "ERRANDS_MODEL": "strict",
+            "NO_PROXY": "127.0.0.1",
+        }
 
     @property
     def refusals(self) -> list[str]:
@@ -100,8 +118,9 @@ class StubServer:
         self._loop = asyncio.get_running_loop()
         server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
         self._port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stopped.wait()
+        with endpoint_of_tests(self.url):
+            self._ready.set()
+            await self._stopped.wait()
         server.close()
         for task in self._connections:
             task.cancel()
@@ -114,7 +133,7 @@ class StubServer:
             while (request := await read_request(reader)) and await self._respond(request, Response(reader, writer)):
                 pass
         except asyncio.CancelledError:
-            pass  # the stub stops
+            pass  # the endpoint stops
         finally:
             self._connections.discard(task)
             writer.close()
@@ -169,4 +188,6 @@ class _InOrder:
         try:
             return next(self._answers)
         except StopIteration:
-            raise RefusedError(f"The stub has no answer for request {received.number}.", code="stub_empty") from None
+            raise RefusedError(
+                f"The test has no answer left for request {received.number}.", code="no_answer_left"
+            ) from None

@@ -1,4 +1,4 @@
-"""What the stub notes of each request."""
+"""What the endpoint notes of each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why the stub refuses a request, and a value of a request that knows where it stands, for refusals that say so."""
+"""Why the endpoint refuses a request, and a value of a request that knows where it stands, for refusals that say so."""
 
 from __future__ import annotations
 

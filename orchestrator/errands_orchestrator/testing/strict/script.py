@@ -1,4 +1,4 @@
-"""Answers from a file, for a stub that is a process of its own.
+"""Answers from a file, for an endpoint that is a process of its own.
 
 The file is a script of the scripted model (`errands_orchestrator.models.scripted`) whose turns may say more: `faults`
 come first, one a request that picks the turn in this conversation; `style`, `pause` and `cut_after` are those of `Say`.
@@ -17,13 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
-from tests.stub.answers import HANG, Answer, Call, Drop, Raw, Say, Status, Style
-from tests.stub.journal import Received
-from tests.stub.prefix import beginning_of
-from tests.stub.refusal import RefusedError
 
 from errands_orchestrator.models.scripted import ScriptTurn, turn_for
 from errands_orchestrator.models.seen import SeenMessage
+from errands_orchestrator.testing.strict.answers import HANG, Answer, Call, Drop, Raw, Say, Status, Style
+from errands_orchestrator.testing.strict.journal import Received
+from errands_orchestrator.testing.strict.prefix import beginning_of
+from errands_orchestrator.testing.strict.refusal import RefusedError
 
 
 class Fault(BaseModel):
@@ -40,7 +40,7 @@ class Fault(BaseModel):
     cut_after: int | None = None
 
 
-class StubTurn(ScriptTurn):
+class FaultyTurn(ScriptTurn):
     """A turn that can go wrong."""
 
     faults: tuple[Fault, ...] = ()
@@ -49,7 +49,7 @@ class StubTurn(ScriptTurn):
     cut_after: int | None = None
 
 
-_SCRIPT = TypeAdapter(tuple[StubTurn, ...])
+_SCRIPT = TypeAdapter(tuple[FaultyTurn, ...])
 _MESSAGES = TypeAdapter(tuple[SeenMessage, ...])
 
 
@@ -62,7 +62,7 @@ def answers_from(script: Path) -> Callable[[Received], Answer]:
         messages = _MESSAGES.validate_python(received.messages)
         position = turn_for(turns, messages)
         if position is None:
-            raise RefusedError("The stub's script has no turn for this request.", code="stub_empty")
+            raise RefusedError("The script has no turn for this request.", code="no_answer_left")
         turn = turns[position]
         said = sum(message.role == "assistant" for message in messages)
         asking = (beginning_of(received.body), said, position)
@@ -74,7 +74,7 @@ def answers_from(script: Path) -> Callable[[Received], Answer]:
     return answer
 
 
-def _failing(fault: Fault, turn: StubTurn) -> Answer:
+def _failing(fault: Fault, turn: FaultyTurn) -> Answer:
     if fault.status is not None:
         return Status(fault.status, headers=tuple(fault.headers.items()))
     if fault.raw is not None:
@@ -84,7 +84,7 @@ def _failing(fault: Fault, turn: StubTurn) -> Answer:
     return HANG if fault.hang else Drop()
 
 
-def _say(turn: StubTurn, number: int, cut_after: int | None) -> Say:
+def _say(turn: FaultyTurn, number: int, cut_after: int | None) -> Say:
     reply = turn.reply(number)
     calls = tuple(Call(call.name, call.arguments, call.provider_id) for call in reply.calls)
     return Say(reply.text, calls, reply.finish, turn.style, turn.pause, cut_after)

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from tests.stub.refusal import RefusedError
+from errands_orchestrator.testing.strict.refusal import RefusedError
 
 _DECODER = json.JSONDecoder()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 
-from tests.stub.answers import Answer, Drop, Hold, Raw, Say, Status
-from tests.stub.completion import chunks, whole
-from tests.stub.http import Response
-from tests.stub.journal import Outcome, Received
-from tests.stub.refusal import RefusedError
+from errands_orchestrator.testing.strict.answers import Answer, Drop, Hold, Raw, Say, Status
+from errands_orchestrator.testing.strict.completion import chunks, whole
+from errands_orchestrator.testing.strict.http import Response
+from errands_orchestrator.testing.strict.journal import Outcome, Received
+from errands_orchestrator.testing.strict.refusal import RefusedError
 
 
 async def give(answer: Answer, received: Received, response: Response, released: asyncio.Event) -> Outcome:
@@ -18,7 +18,7 @@ async def give(answer: Answer, received: Received, response: Response, released:
         case Say():
             return await (_in_pieces if received.wants_stream else _whole)(answer, received, response)
         case Status(code, message, headers):
-            await response.whole(code, RefusedError(message, code="stub").body(), "application/json", headers)
+            await response.whole(code, RefusedError(message, code="as_told").body(), "application/json", headers)
             return "answered"
         case Raw(body, content_type, status, headers):
             await response.whole(status, body, content_type, headers)

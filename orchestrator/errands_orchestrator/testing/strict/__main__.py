@@ -1,4 +1,4 @@
-"""The stub as a process: `python -m tests.stub --script FILE [--port N] [--journal FILE]` prints its URL and serves.
+"""The endpoint as a process: `python -m errands_orchestrator.testing.strict --script FILE` prints its URL and serves.
 
 It ends on SIGTERM or SIGINT. The journal file gets one JSON line for each request when it is over.
 """
@@ -11,23 +11,28 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.stub.journal import Received
-from tests.stub.script import answers_from
-from tests.stub.server import STUB_KEY, StubServer
+from errands_orchestrator.testing.strict.journal import Received
+from errands_orchestrator.testing.strict.script import answers_from
+from errands_orchestrator.testing.strict.server import STRICT_KEY, StrictEndpoint
 
 
 def main() -> None:
     """Serve until a signal comes."""
-    options = argparse.ArgumentParser(prog="python -m tests.stub", description="A strict local OpenAI-compatible stub.")
-    options.add_argument("--script", type=Path, required=True, help="what to answer; see tests/stub/script.py")
+    options = argparse.ArgumentParser(
+        prog="python -m errands_orchestrator.testing.strict",
+        description="A local OpenAI-compatible endpoint for tests, as strict as the real one.",
+    )
+    options.add_argument(
+        "--script", type=Path, required=True, help="what to answer: turns of a scripted model, with faults"
+    )
     options.add_argument("--port", type=int, default=0, help="0: any free one")
-    options.add_argument("--key", default=STUB_KEY, help="the API key that clients must show")
+    options.add_argument("--key", default=STRICT_KEY, help="the API key that clients must show")
     options.add_argument("--journal", type=Path, help="file that gets a JSON line for each request")
     given = options.parse_args()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     note = _note_in(given.journal) if given.journal else None
-    with StubServer(answers_from(given.script), key=given.key, port=given.port, on_end=note) as stub:
-        print(stub.url, flush=True)
+    with StrictEndpoint(answers_from(given.script), key=given.key, port=given.port, on_end=note) as endpoint:
+        print(endpoint.url, flush=True)  # noqa: T201 - whoever started it reads its address
         signal.sigwait({signal.SIGTERM, signal.SIGINT})
 
 

@@ -1,4 +1,4 @@
-"""What the stub can be told to answer."""
+"""What the endpoint can be told to answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 FRESH = "<fresh>"
-"""As a call's id: one that is unique over the stub's life."""
+"""As a call's id: one that is unique over the endpoint's life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Status:
     """An HTTP error in the API's form."""
 
     code: int
-    message: str = "the stub was told so"
+    message: str = "the test endpoint was told so"
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -78,7 +78,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Nothing until `StubServer.release()` or the client leaves; then `then`, or nothing still."""
+    """Nothing until `StrictEndpoint.release()` or the client leaves; then `then`, or nothing still."""
 
     then: Say | Status | Raw | Drop | None = None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from tests.stub.answers import FRESH, Call, Say, Style
+from errands_orchestrator.testing.strict.answers import FRESH, Call, Say, Style
 
 Json = dict[str, object]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from tests.stub.refusal import RefusedError, Value
-from tests.stub.strict_messages import check_messages, check_name
+from errands_orchestrator.testing.strict.messages import check_messages, check_name
+from errands_orchestrator.testing.strict.refusal import RefusedError, Value
 
 _MOST_TOOLS = 128
 _KNOWN = frozenset(

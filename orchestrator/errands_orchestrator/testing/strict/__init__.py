@@ -1,0 +1,20 @@
+"""A local OpenAI-compatible chat endpoint for tests, as strict as the real one and as faulty as one likes."""
+
+from errands_orchestrator.testing.strict.answers import HANG, Answer, Call, Drop, Hold, Raw, Say, Status, Style
+from errands_orchestrator.testing.strict.journal import Received
+from errands_orchestrator.testing.strict.server import STRICT_KEY, StrictEndpoint
+
+__all__ = [
+    "HANG",
+    "STRICT_KEY",
+    "Answer",
+    "Call",
+    "Drop",
+    "Hold",
+    "Raw",
+    "Received",
+    "Say",
+    "Status",
+    "StrictEndpoint",
+    "Style",
+]
