@@ -12,11 +12,14 @@ from bench.cancel import cancel
 from bench.cpu import busy_share
 from bench.dispatch import dispatch
 from bench.figure import Figure
+from bench.in_flight import in_flight
 from bench.one_call import one_call
 from bench.parked import parked
+from bench.scaling import scaling
 from bench.stage import own_store, product_worker, stage
 from bench.step_cpu import step_cpu
 from bench.table import notes, table, write
+from bench.waking import waking
 
 RESULTS = Path(__file__).with_name("results.json")
 SLOTS = 2
@@ -25,9 +28,11 @@ BUSY = 0.25
 
 
 def _one_call() -> Iterator[Figure]:
-    with stage(SLOTS) as both:
+    with stage(SLOTS, "tcp") as both:
         yield one_call(both, "fast")
         yield one_call(both, "durable")
+    with stage(SLOTS, "unix") as both:
+        yield one_call(both, "fast")
 
 
 def _dispatch() -> Iterator[Figure]:
@@ -50,8 +55,18 @@ def _parked() -> Iterator[Figure]:
     yield from parked()
 
 
+def _waking() -> Iterator[Figure]:
+    with own_store() as store:
+        yield waking(store)
+
+
+def _in_flight() -> Iterator[Figure]:
+    yield in_flight()
+
+
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "one_call": _one_call, "dispatch": _dispatch, "step_cpu": _step_cpu, "cancel": _cancel, "parked": _parked,
+    "waking": _waking, "in_flight": _in_flight, "scaling": scaling,
 }  # fmt: skip
 
 

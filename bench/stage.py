@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from bench.baseline_celery import CeleryBaseline, celery_baseline
 from errands_config import keys
@@ -19,6 +21,8 @@ from errands_config.settings import Durability, Settings
 from errands_config.store import plain
 
 ROOT = Path(__file__).parents[1]
+Transport: TypeAlias = Literal["unix", "tcp"]
+"""How all sides reach the store: over its socket in the file system, or over loopback."""
 _FSYNC: dict[Durability, str] = {"fast": "everysec", "durable": "always"}
 
 
@@ -43,27 +47,38 @@ class Stage:
     baseline: CeleryBaseline
     worker: int
     """Process id of the product's worker: of its launcher."""
+    transport: Transport
 
 
 @contextmanager
-def own_store() -> Generator[Store]:
+def own_store(transport: Transport = "unix") -> Generator[Store]:
     """An embedded Valkey in a folder that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="errands-bench-") as folder, embedded_store(Path(folder) / "home") as url:
         settings = Settings(home=Path(folder) / "home", redis_url=url)
         with plain(settings) as client:
             pid = int(client.info("server")["process_id"])
-        yield Store(settings, pid)
+        yield Store(settings if transport == "unix" else _on_loopback(settings), pid)
+
+
+def _on_loopback(settings: Settings) -> Settings:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    with plain(settings) as client:
+        client.config_set("bind", "127.0.0.1")
+        client.config_set("port", str(port))
+    return settings.at(f"redis://127.0.0.1:{port}/0")
 
 
 @contextmanager
-def stage(slots: int) -> Generator[Stage]:
+def stage(slots: int, transport: Transport) -> Generator[Stage]:
     """A store with one worker of each side, equally many slots each."""
     with (
-        own_store() as store,
+        own_store(transport) as store,
         product_worker(store.settings, slots) as worker,
         celery_baseline(store.settings, slots) as baseline,
     ):
-        yield Stage(store, baseline, worker)
+        yield Stage(store, baseline, worker, transport)
 
 
 @contextmanager

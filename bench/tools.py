@@ -1,5 +1,7 @@
 """The tool of the product's side: as trivial as the baseline's task."""
 
+import time
+
 from errands_workers.tool import tool
 
 
@@ -11,3 +13,14 @@ def bench_nothing(text: str) -> str:
         text: Any text.
     """
     return text
+
+
+@tool
+def bench_sleep(seconds: float) -> str:
+    """Sleep.
+
+    Args:
+        seconds: How long.
+    """
+    time.sleep(seconds)
+    return "slept"

@@ -15,7 +15,9 @@ import redis.asyncio
 import redis.asyncio.connection as library
 
 
-class _Sending(library.AbstractConnection):
+class OurConnection(library.AbstractConnection):
+    """A connection of the library, but for how it sends."""
+
     async def send_packed_command(self, command: bytes | str | Iterable[bytes], check_health: bool = True) -> None:
         """As the library does it, but for `wait_for`."""
         if not self.is_connected:
@@ -36,6 +38,21 @@ class _Sending(library.AbstractConnection):
             await self.disconnect(nowait=True)
             raise
 
+    async def connected(self) -> None:
+        """Connect and log in, once, leaving nothing behind if that fails. Raises the library's errors."""
+        try:
+            await self.connect_check_health(check_health=False, retry_socket_connect=False)
+        except BaseException:
+            await self.disconnect(nowait=True)
+            raise
+
+    def hand_over(self) -> asyncio.StreamWriter:
+        """Give away what was connected and logged in; the connection is as if it were not. Keep what it answers."""
+        writer = self._writer
+        assert writer
+        self._reader = self._writer = None
+        return writer
+
 
 def _pieces(command: bytes | str | Iterable[bytes]) -> Iterable[bytes]:
     if isinstance(command, str):
@@ -43,19 +60,19 @@ def _pieces(command: bytes | str | Iterable[bytes]) -> Iterable[bytes]:
     return [command] if isinstance(command, bytes) else command
 
 
-class _Tcp(_Sending, library.Connection):
+class _Tcp(OurConnection, library.Connection):
     pass
 
 
-class _Tls(_Sending, library.SSLConnection):
+class _Tls(OurConnection, library.SSLConnection):
     pass
 
 
-class _Unix(_Sending, library.UnixDomainSocketConnection):
+class _Unix(OurConnection, library.UnixDomainSocketConnection):
     pass
 
 
-_OURS: dict[type[Any], type[_Sending]] = {library.SSLConnection: _Tls, library.UnixDomainSocketConnection: _Unix}
+_OURS: dict[type[Any], type[OurConnection]] = {library.SSLConnection: _Tls, library.UnixDomainSocketConnection: _Unix}
 
 
 def pool(url: str, **options: Any) -> redis.asyncio.BlockingConnectionPool:

@@ -1,9 +1,10 @@
 """Every key in the store, and how long it lives.
 
-    errands:store              hash    `generation`: random, written by the first process that meets the store
+    errands:store              hash    generation (random, of the first process that met the store) and born
 
     errands:s:{sid}            hash    the session: status, version, commit (id of the last one), token (its owner's
-                                       right to write), channel (where the owner listens), lease, cursor (last mail
+                                       right to write), channel (where the owner listens, or did), offer (the token
+                                       under which it is given back there when it is woken), lease, cursor (last mail
                                        taken in), accepted and heard (letters that came and that were done with,
                                        of those that the bound counts), snapshot, agent and tools (digests),
                                        slug, tenant, parent, root, conversation, mail_scope, interrupt_scope,
@@ -33,7 +34,7 @@
     errands:w:{inc}:calls      hash    call -> process id of the pool process that runs it
     errands:w:{inc}:wishes     hash    call -> why it should end
     errands:limit:{name}       zset    calls that hold a slot of a shared limit, by the moment they took it
-    errands:limit:{name}:waiting zset  calls that wait for one, by their publication
+    errands:limit:{name}:waiting zset  calls that wait for one, in line
     errands:limit:{name}:starts zset   its starts of the last 60 s
     errands:sweep              list    strokes for sweepers: something is to be looked at now; capped
     errands:agent:{digest}     string  an agent file as sessions keep it; lives 90 days after its last use

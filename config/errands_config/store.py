@@ -23,6 +23,7 @@ from redis.retry import Retry
 from errands_config.aio_connections import pool
 from errands_config.errors import ConfigError, StoreUnreachable
 from errands_config.settings import Settings
+from errands_config.shared_connection import BlockingClient, SharingClient
 
 COMMAND_SECONDS = 5.0
 """Longest wait for an answer: a commit takes milliseconds, a slow disk under `durable` a second or two."""
@@ -35,7 +36,7 @@ BLOCKING_SLACK_SECONDS = 1.0
 REPEATS = 5
 """With the pauses between them about two seconds in all: a store that restarts is back by then."""
 AIO_CONNECTIONS = 64
-"""Most connections of one client. Further commands wait for a free one; the library's own pool fails the 101st."""
+"""Most pipelines of one client at a time. Further ones wait; the library's own pool fails the 101st."""
 AIO_WAIT_SECONDS = 10.0
 """Longest wait for a free connection, then `redis.ConnectionError`: the store is as good as away."""
 
@@ -65,14 +66,14 @@ def launcher_connection(settings: Settings) -> redis.Redis:
 
 
 def aio(settings: Settings) -> redis.asyncio.Redis:
-    """`plain` for asyncio; a command waits for one of at most AIO_CONNECTIONS connections. Close it with `aclose`."""
+    """`plain` for asyncio; all commands share one connection. Close it with `aclose`."""
     retry = AsyncRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), REPEATS)
-    return _pooled(settings, AIO_CONNECTIONS, COMMAND_SECONDS, retry)
+    return _pooled(settings, AIO_CONNECTIONS, COMMAND_SECONDS, retry, SharingClient)
 
 
 def aio_blocking(settings: Settings, block_seconds: float) -> redis.asyncio.Redis:
     """`blocking` for asyncio, with one connection: a client for each reader. Close it with `aclose`."""
-    return _pooled(settings, 1, block_seconds + BLOCKING_SLACK_SECONDS, AsyncRetry(NoBackoff(), 0))
+    return _pooled(settings, 1, block_seconds + BLOCKING_SLACK_SECONDS, AsyncRetry(NoBackoff(), 0), BlockingClient)
 
 
 def ping(settings: Settings) -> None:
@@ -127,7 +128,9 @@ def _without_repeats(settings: Settings, seconds: float, *, connect_seconds: flo
     return redis.Redis.from_url(store_url(settings), retry=Retry(NoBackoff(), 0), **options)
 
 
-def _pooled(settings: Settings, connections: int, seconds: float, retry: AsyncRetry) -> redis.asyncio.Redis:
+def _pooled(
+    settings: Settings, connections: int, seconds: float, retry: AsyncRetry, client: type[SharingClient]
+) -> redis.asyncio.Redis:
     connection_pool = pool(
         store_url(settings),
         max_connections=connections,
@@ -135,7 +138,7 @@ def _pooled(settings: Settings, connections: int, seconds: float, retry: AsyncRe
         retry=retry,
         **_options(seconds),
     )
-    return redis.asyncio.Redis.from_pool(connection_pool)
+    return client.from_pool(connection_pool)
 
 
 def _options(seconds: float, connect_seconds: float = CONNECT_SECONDS) -> _Options:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from errands_config.scripts.sessions import Commit, Publication, Record, outcome_fields
+from errands_config.scripts.letters import outcome_fields
+from errands_config.scripts.sessions import Commit, Publication, Record, Rest
 from errands_config.wire import CallPolicy, CallState
-from errands_orchestrator.decisions import Decision, Event, Queue, Step
+from errands_orchestrator.decisions import Decision, Event, Park, Queue, Step, Wait
 from errands_orchestrator.dispatcher import first_publication, message
 from errands_orchestrator.session import NewCall
 from errands_orchestrator.snapshot import dump_entry, dump_session
@@ -64,3 +65,14 @@ def from_records(records: Sequence[NewCall], sid: str, now: int, direct: bool) -
         for call in records
         if call.outcome is None
     }
+
+
+def rest_of(decisions: Sequence[Decision]) -> Rest | None:
+    """How the session is to be parked, if that is all that is to be done beside publishing."""
+    match [decision for decision in decisions if not isinstance(decision, Queue)]:
+        case [Wait(until)]:
+            return Rest("waiting_calls", until)
+        case [Park(status)]:
+            return Rest(status)
+        case _:
+            return None

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from errands_config import keys
 from errands_config.errors import ModelError, TranscriptBroken
 from errands_config.scripts import sessions as scripts
-from errands_config.scripts.script import arun
+from errands_config.scripts.letters import read_mail
+from errands_config.scripts.script import Invocation, arun
 from errands_config.scripts.sessions import Acquired as Owned
-from errands_config.scripts.sessions import Publication, read_mail
+from errands_config.scripts.sessions import Publication, Rest
 from errands_config.wire import CallPolicy, CallState, Mail
 from errands_orchestrator import reads, stepper
 from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed, Begun, Looked, Received, Replied
 from errands_orchestrator.calls import Nudge, cancel_call
 from errands_orchestrator.capabilities.answering import CAPABILITIES
 from errands_orchestrator.capabilities.desk import Desk
-from errands_orchestrator.committing import commit_of, from_records, publication_of, queued_calls
+from errands_orchestrator.committing import commit_of, from_records, publication_of, queued_calls, rest_of
 from errands_orchestrator.control import set_aside
 from errands_orchestrator.decisions import Answer, AskModel, Begin, Cancel, Decision, Look, Park, Step, Wait
 from errands_orchestrator.definitions import Known, Library
@@ -53,6 +54,8 @@ class Hold:
 
     sid: str
     token: str = field(default_factory=new_token)
+    offer: str = ""
+    """The token under which it comes back to this process when it is woken; empty: whoever has time takes it."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when there may be unread mail, or the session is lost."""
     lost: bool = False
@@ -98,34 +101,38 @@ class Loop:
 
     async def pause(self, cause: str) -> None:
         """Park a session whose step failed, with the cause, so that it can be resumed."""
-        step = set_aside(self._known.brief, self._session, cause)
-        await self._commit(step)
-        await self._until_parked(await self._act(step.decisions))
+        await self._until_parked(await self._carry_out(set_aside(self._known.brief, self._session, cause)))
 
     async def _until_parked(self, arrivals: Sequence[Arrival] | None) -> None:
         try:
             while arrivals is not None:
-                step = stepper.step(self._known.brief, self._session, arrivals, self._now())
-                await self._commit(step)
-                if step.log or AskModel() not in step.decisions:
-                    self._end_request()
-                arrivals = await self._act(step.decisions)
+                arrivals = await self._carry_out(stepper.step(self._known.brief, self._session, arrivals, self._now()))
         finally:
             self._end_request()
 
-    async def _commit(self, step: Step) -> None:
-        if not step.changed and self._cursor == self._committed_cursor:
-            return
+    async def _carry_out(self, step: Step) -> Sequence[Arrival] | None:
+        """Commit a step and do what it decided; answers what came of it, None once the session is parked.
+
+        Where nothing is to be done but to wait, one script does both.
+        """
+        rest = None if self._parts.after_commit else rest_of(step.decisions)
+        is_new = step.changed or self._cursor != self._committed_cursor
+        answer = await self._commit(step, rest) if is_new else None
+        if step.log or AskModel() not in step.decisions:
+            self._end_request()
+        if answer and rest:
+            return await self._parked(answer, rest)
+        return await self._act(step.decisions)
+
+    async def _commit(self, step: Step, rest: Rest | None) -> scripts.Answered:
         publish = await self._publications(step)
         commit = commit_of(
             step, commit_id=new_id(), version=self._version, cursor=self._cursor, publish=publish, slug=self._slug
         )
-        answer = await arun(
-            self._parts.store, scripts.commit(self._hold.sid, self._hold.token, commit, self._parts.lease_ms)
+        sid, token, lease_ms = self._hold.sid, self._hold.token, self._parts.lease_ms
+        answer = await self._answered(
+            scripts.commit(sid, token, commit, lease_ms, self._offering(rest) if rest else None)
         )
-        if answer.outcome == "stale":
-            raise Lost
-        self._set_clock(answer.now)
         before = self._entries
         self._session, self._committed_cursor = step.session, self._cursor
         self._version += 1
@@ -133,6 +140,14 @@ class Loop:
         self._parts.transcripts.committed(self._hold.sid, before, step.log)
         if publish and self._parts.after_commit:
             await self._parts.after_commit(publish)
+        return answer
+
+    async def _answered(self, invocation: Invocation[scripts.Answered]) -> scripts.Answered:
+        answer = await arun(self._parts.store, invocation)
+        if answer.outcome == "stale":
+            raise Lost
+        self._set_clock(answer.now)
+        return answer
 
     async def _publications(self, step: Step) -> list[Publication]:
         wanted = queued_calls(step.decisions)
@@ -150,24 +165,16 @@ class Loop:
     # ---- act
 
     async def _act(self, decisions: Sequence[Decision]) -> Sequence[Arrival] | None:
-        """Do what was decided; answers what came of it, None once the session is parked."""
         for decision in decisions:
             if isinstance(decision, Cancel):
                 await self._cancel(decision)
         asks = [self._bring(d) for d in decisions if isinstance(d, Begin | Answer | Look)]
         if asks:
             return await asyncio.gather(*asks)
-        for decision in decisions:
-            match decision:
-                case AskModel():
-                    return await self._ask()
-                case Wait(until):
-                    return await self._park("waiting_calls", until)
-                case Park(status):
-                    return await self._park(status, None)
-                case _:
-                    pass
-        return ()
+        if AskModel() in decisions:
+            return await self._ask()
+        rest = rest_of([decision for decision in decisions if isinstance(decision, Wait | Park)])
+        return await self._park(rest) if rest else ()
 
     async def _cancel(self, cancel: Cancel) -> None:
         running: list[str] = []
@@ -193,18 +200,20 @@ class Loop:
         states = await reads.field_of_each(self._parts.store, [keys.call(cid) for cid in calls], "state")
         return Looked(tuple((cid, CallState(state)) for cid, state in zip(calls, states, strict=True)))
 
-    async def _park(self, status: str, until: int | None) -> Sequence[Arrival] | None:
+    async def _park(self, rest: Rest) -> Sequence[Arrival] | None:
+        hold = self._hold
+        answer = await self._answered(scripts.park(hold.sid, hold.token, self._offering(rest), self._parts.lease_ms))
+        return await self._parked(answer, rest)
+
+    def _offering(self, rest: Rest) -> Rest:
+        """What to park with; whatever wakes the session from now on is news."""
         self._hold.wake.clear()
-        answer = await arun(
-            self._parts.store,
-            scripts.park(self._hold.sid, self._hold.token, status, until, self._parts.lease_ms),
-        )
-        if answer.outcome == "stale":
-            raise Lost
-        self._set_clock(answer.now)
+        return replace(rest, offer=self._hold.offer)
+
+    async def _parked(self, answer: scripts.Answered, rest: Rest) -> Sequence[Arrival] | None:
         if answer.outcome != "parked":
             return await self._received(answer.mail)
-        self.timer_ms = None if until is None else until - answer.now
+        self.timer_ms = None if rest.until is None else rest.until - answer.now
         return None
 
     # ---- mail

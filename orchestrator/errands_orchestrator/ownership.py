@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Any
 
 import structlog
 
 from errands_config import keys
 from errands_config.defects import where_raised
 from errands_config.errors import ErrandsError
+from errands_config.listening import listen
 from errands_config.scripts import sessions as scripts
+from errands_config.scripts.gifts import Gift, read_gift, refuse
 from errands_config.scripts.script import arun
 from errands_orchestrator import reads
 from errands_orchestrator.definitions import Known, unusable
@@ -24,6 +27,8 @@ log = structlog.get_logger()
 
 AT_ONCE = 256
 """Sessions that one process steps at a time; more stay due, for it or for another."""
+BUSY = 32
+"""A process that steps more than these leaves what it parks to whoever has time when it is woken."""
 LOOK_SECONDS = 1.0
 """How often `due` is looked at even when no bell rings and no timer is near."""
 CLOSE_SECONDS = 5.0
@@ -39,6 +44,8 @@ class Ownership:
         self._only = only
         self._held: dict[str, Hold] = {}
         self._running: set[asyncio.Task[None]] = set()
+        self._gifts: dict[str, Gift] = {}
+        """What was given before we heard that it is parked."""
         self._channel = keys.channel(new_id())
         self._heard = "0-0"
         self._patient_until = 0.0
@@ -97,7 +104,7 @@ class Ownership:
             in_hand.wake.set()
         if self._closing or in_hand or len(self._held) >= AT_ONCE:
             return False
-        hold = self._held[sid] = Hold(sid, new_token())
+        hold = self._held[sid] = self._hold(sid, new_token())
         try:
             patient = time.monotonic() < self._patient_until
             owned = await arun(
@@ -110,14 +117,36 @@ class Ownership:
         if isinstance(owned, str):
             self._let_go(sid)
             return False
-        task = asyncio.create_task(self._step(hold, owned), name=f"session {sid}")
+        self._begin(self._step(hold, owned), sid)
+        return True
+
+    def _hold(self, sid: str, token: str) -> Hold:
+        return Hold(sid, token, new_token() if len(self._held) < BUSY else "")
+
+    def _begin(self, work: Coroutine[Any, Any, None], sid: str) -> None:
+        task = asyncio.create_task(work, name=f"session {sid}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return True
 
     def _let_go(self, sid: str) -> None:
         self._held.pop(sid, None)
         self._one_let_go.set()
+        if gift := self._gifts.pop(sid, None):
+            self._accept(gift)
+
+    def _accept(self, gift: Gift) -> None:
+        """Step a session that was parked here and is woken, and is ours by that; without time for it, pass it on."""
+        sid = gift.owned.head.sid
+        if sid in self._held:
+            self._gifts[sid] = gift
+        elif self._closing or len(self._held) >= AT_ONCE:
+            self._begin(self._refuse(gift), sid)
+        else:
+            hold = self._held[sid] = self._hold(sid, gift.token)
+            self._begin(self._step(hold, gift.owned), sid)
+
+    async def _refuse(self, gift: Gift) -> None:
+        await self._guarded(arun(self._parts.store, refuse(gift.owned.head.sid, gift.token)))
 
     # ---- stepping
 
@@ -182,18 +211,16 @@ class Ownership:
                 hold.wake.set()
 
     async def listen(self) -> None:
-        """Hear of mail for the sessions in hand."""
+        """Hear of mail for the sessions in hand, and of those that come back."""
         while True:
-            await self._guarded(self._listen_once())
+            await self._guarded(listen(self._parts.store, self._channel, self._heed))
             await asyncio.sleep(0.2)
 
-    async def _listen_once(self) -> None:
-        async with self._parts.store.pubsub() as pubsub:
-            await pubsub.subscribe(self._channel)
-            while True:
-                message = await pubsub.get_message(ignore_subscribe_messages=True, timeout=LOOK_SECONDS)
-                if message and (hold := self._held.get(str(message["data"]))):
-                    hold.wake.set()
+    def _heed(self, message: str) -> None:
+        if gift := read_gift(message):
+            self._accept(gift)
+        elif hold := self._held.get(message):
+            hold.wake.set()
 
     # ---- the store away, and the end
 

@@ -24,8 +24,6 @@ from errands_orchestrator.models.model import Reply
 from errands_orchestrator.ownership import LOOK_SECONDS, Ownership
 from errands_orchestrator.transcripts import Transcripts
 
-PARK = scripts.park("", "", "", None, 0).script
-
 
 class LateAnswers(redis.asyncio.Redis):
     """A connection on which the answer of a park is under way for as long as `meanwhile` takes, once."""
@@ -39,7 +37,7 @@ class LateAnswers(redis.asyncio.Redis):
             self.failures -= 1
             raise redis.ConnectionError("the store is away")
         answer = await super().evalsha(sha, numkeys, *keys_and_args)
-        if sha == PARK.sha and self.meanwhile:
+        if answer[0] == "parked" and self.meanwhile:
             happens, self.meanwhile = self.meanwhile, None
             await happens()
         return answer
@@ -70,7 +68,6 @@ async def test_a_letter_that_comes_while_the_answer_of_the_park_is_under_way_is_
         assert await reads.pop_next(astore, keys.BELL, 1) == sid
         rung.append(await ownership.take(sid))
 
-    await astore.script_load(PARK.text)
     await astore.delete(keys.BELL)
     late.meanwhile = letter_comes
     looking = asyncio.create_task(ownership.look())

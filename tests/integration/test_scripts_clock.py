@@ -36,7 +36,7 @@ def moved_ahead(scene: Scene, key: str, member: str) -> None:
 def test_a_parked_session_whose_timer_lies_beyond_belief_is_taken(scene: Scene) -> None:
     got = scene.owned()
     scene.committed(cursor=got.mail[-1].seq)
-    scene.run(sessions.park("s1", "t1", "waiting_calls", now(scene) + 1000, LEASE_MS))
+    scene.run(sessions.park("s1", "t1", sessions.Rest("waiting_calls", now(scene) + 1000), LEASE_MS))
     moved_ahead(scene, keys.DUE, "s1")
 
     assert scene.run(sessions.peek(10)).members == ("s1",)
@@ -66,7 +66,7 @@ def test_no_timer_keeps_a_session_unseen_for_longer_than_the_longest_sleep(scene
     got = scene.owned()
     scene.committed(cursor=got.mail[-1].seq)
 
-    scene.run(sessions.park("s1", "t1", "waiting_calls", now(scene) + YEAR_MS, LEASE_MS))
+    scene.run(sessions.park("s1", "t1", sessions.Rest("waiting_calls", now(scene) + YEAR_MS), LEASE_MS))
 
     assert 0 < cast("float", scene.store.zscore(keys.DUE, "s1")) - now(scene) <= LONGEST_SLEEP_MS
     assert scene.run(sessions.peek(10)).members == ()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import redis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.integration.script_scenes import HOLDER, QUEUE, DeclaredOnly, Scene, cancelling, policy
 
@@ -228,6 +228,7 @@ BOUNDS = st.lists(st.sampled_from([("a", 1), ("a", 2), ("b", 1), ("b", 3)]), min
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=MOVES, bounds=BOUNDS)
+@example(moves=[("claim", 0), ("claim", 2)], bounds=[("a", 1)] * 6)
 def test_no_order_of_things_breaks_a_limit_or_leaves_a_call_behind(
     store: redis.Redis, declared: DeclaredOnly, moves: list[tuple[str, int]], bounds: list[tuple[str, int]]
 ) -> None:

@@ -22,10 +22,10 @@ from tests.integration.script_scenes import (
 )
 
 from errands_config import keys
-from errands_config.scripts import attempts, calls, retention, sessions, workers
+from errands_config.scripts import attempts, calls, gifts, retention, search, sessions, workers
 from errands_config.scripts.script import Invocation
 from errands_config.settings import Settings
-from errands_config.wire import Outcome, SharedLimit
+from errands_config.wire import CallState, Outcome, SharedLimit
 
 LARGE = Outcome(state=DONE.state, result="x" * 20_000)
 
@@ -71,12 +71,23 @@ def commit(scene: Scene) -> Invocation[Any]:
 def park(scene: Scene) -> Invocation[Any]:
     got = scene.owned()
     scene.committed(cursor=got.mail[-1].seq)
-    return sessions.park("s1", "t1", "waiting_calls", None, 1000)
+    return sessions.park("s1", "t1", sessions.Rest("waiting_calls"), 1000)
 
 
 def park_with_mail(scene: Scene) -> Invocation[Any]:
     scene.owned()
-    return sessions.park("s1", "t1", "idle", None, 1000)
+    return sessions.park("s1", "t1", sessions.Rest("idle"), 1000)
+
+
+def commit_and_park(scene: Scene) -> Invocation[Any]:
+    got = scene.owned()
+    step = scene.step(cursor=got.mail[-1].seq, records=(new_record("c1"),), publish=(publication("c1"),))
+    return sessions.commit("s1", "t1", step, 1000, sessions.Rest("waiting_calls", offer="t2"))
+
+
+def refuse(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return gifts.refuse("s1", "t1")
 
 
 def send_mail(scene: Scene) -> Invocation[Any]:
@@ -133,6 +144,10 @@ def cancel_running(scene: Scene) -> Invocation[Any]:
     return cancelling(place_of_running(scene))
 
 
+def meet(scene: Scene) -> Invocation[Any]:
+    return workers.meet()
+
+
 def settle(scene: Scene) -> Invocation[Any]:
     scene.run(workers.beat("w1", {}))
     return workers.settle("w1")
@@ -169,6 +184,12 @@ def peek(scene: Scene) -> Invocation[Any]:
     return sessions.peek(10)
 
 
+def pick(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.queued()
+    return search.pick(["c1", "nobody"], [CallState.QUEUED])
+
+
 def settle_marked_call(scene: Scene) -> Invocation[Any]:
     scene.owned()
     scene.running(call_policy=policy(rerun_times=1))
@@ -195,8 +216,8 @@ def overdue_granted(scene: Scene) -> Invocation[Any]:
 def told_and_parked(scene: Scene) -> None:
     got = scene.owned()
     scene.ended()
-    scene.committed(cursor=scene.run(sessions.park("s1", "t1", "idle", None, 1000)).mail[-1].seq)
-    scene.run(sessions.park("s1", "t1", "idle", None, 1000))
+    scene.committed(cursor=scene.run(sessions.park("s1", "t1", sessions.Rest("idle"), 1000)).mail[-1].seq)
+    scene.run(sessions.park("s1", "t1", sessions.Rest("idle"), 1000))
     assert got.head.version == 0
 
 
@@ -212,27 +233,21 @@ def forget(scene: Scene) -> Invocation[Any]:
 
 
 SCRIPTS: list[Callable[[Scene], Invocation[Any]]] = [
-    create, acquire, renew, commit, park, park_with_mail, send_mail, claim, beat, progress, notify, finish,
-    finish_large, cancel_queued, cancel_running, settle, settle_call, settle_marked_call, claim_limited, overdue_queued,
-    overdue_running, overdue_granted, repeat, peek, forget_calls, forget,
+    create, acquire, renew, commit, commit_and_park, park, park_with_mail, refuse, send_mail, claim, beat, progress,
+    notify, finish, finish_large, cancel_queued, cancel_running, meet, settle, settle_call, settle_marked_call,
+    claim_limited,
+    overdue_queued, overdue_running, overdue_granted, repeat, peek, pick, forget_calls, forget,
 ]  # fmt: skip
 SCRIPT_FILES = resources.files("errands_config.scripts")
 SHARED = {
-    "clock",
-    "final",
-    "limits",
-    "mailbox",
-    "ending",
-    "events",
-    "outcome",
-    "progressing",
-    "record",
-    "requeue",
-    "wake",
-}
+    "clock", "ending", "events", "final", "generation", "head", "limits", "mailbox", "outcome", "parking",
+    "progressing", "record",
+    "requeue", "wake",
+}  # fmt: skip
 """Parts of scripts, no scripts of their own."""
 SECOND_ANSWERS: dict[Callable[[Scene], Invocation[Any]], Any] = {
     create: "exists",
+    refuse: "stale",
     overdue_queued: calls.OverdueAnswer("early"),
     overdue_running: calls.OverdueAnswer("early"),
     overdue_granted: calls.OverdueAnswer("early"),
@@ -272,7 +287,7 @@ def test_a_script_that_runs_twice_does_what_it_does_once(
     second = timeless(scene.run(invocation))
 
     assert everything(scene.store) == once
-    assert (once != before) or make in (renew, beat, park_with_mail, peek)
+    assert (once != before) or make in (renew, beat, park_with_mail, peek, pick)
     assert second == SECOND_ANSWERS.get(make, first)
 
 

@@ -48,7 +48,7 @@ def send(scene: Scene, mail_id: str = "m1", **more: Any) -> Receipt:
 
 
 def parked(scene: Scene, until: int | None = None, token: str = "t1") -> Answered:
-    return scene.run(sessions.park(scene.sid, token, "waiting_calls", until, LEASE_MS))
+    return scene.run(sessions.park(scene.sid, token, sessions.Rest("waiting_calls", until), LEASE_MS))
 
 
 # ---- acquire

@@ -110,12 +110,18 @@ def test_a_blocking_read_that_gets_nothing_ends_without_an_error(settings: Setti
         assert client.blpop(["empty"], timeout=0.1) is None
 
 
-async def test_more_asyncio_commands_than_connections_wait_and_all_succeed(
+async def test_more_asyncio_pipelines_than_connections_wait_and_all_succeed(
     settings: Settings, store: redis.Redis
 ) -> None:
+    async def count(client: redis.asyncio.Redis) -> int:
+        async with client.pipeline(transaction=False) as pipe:
+            pipe.incr("n")
+            (answer,) = await pipe.execute()
+        return answer
+
     own_database = settings.at((settings.redis_url or "").replace("db=0", "db=9"))
     async with aio(own_database) as client:
-        answers = await asyncio.gather(*(client.incr("n") for _ in range(5 * AIO_CONNECTIONS)))
+        answers = await asyncio.gather(*(count(client) for _ in range(5 * AIO_CONNECTIONS)))
         assert sorted(answers) == list(range(1, 5 * AIO_CONNECTIONS + 1))
         assert 1 < sum(other["db"] == "9" for other in store.client_list()) <= AIO_CONNECTIONS
 

@@ -51,7 +51,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     ),
     Breakage(
         "park without the mail check",
-        f"{SCRIPTS}/park.lua",
+        f"{SCRIPTS}/parking.lua",
         "if #mail > 0 then",
         "if false then",
         ("tests/integration/test_scripts_session.py",),
@@ -59,8 +59,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "commit on another version",
         f"{SCRIPTS}/commit.lua",
-        "if head[2] ~= A.version then return",
-        "if false then return",
+        "if head[2] ~= A.version then\n",
+        "if false then\n",
         ("tests/integration/test_scripts_session.py",),
     ),
     Breakage(
@@ -80,7 +80,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "take a session out of due when waking it",
         f"{SCRIPTS}/wake.lua",
-        "if not score or score > now then redis.call('ZADD', K.due, now, A.sid) end",
+        "if is_ahead then redis.call('ZADD', K.due, now, A.sid) end",
         "redis.call('ZREM', K.due, A.sid)",
         ("tests/integration/test_scripts_session.py",),
     ),
@@ -171,15 +171,22 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "leave what a function began alone",
         f"{WORKERS}/runner.py",
-        "    kill_below(os.getpid())\n",
+        "        attempt.offspring.kill()\n",
         "",
         ("tests/acceptance/test_cancel_functions.py::test_what_a_function_begins_ends_with_it",),
     ),
     Breakage(
+        "end what may be another call's",
+        f"{WORKERS}/kinship.py",
+        "if not owners & others]",
+        "]",
+        ("tests/unit/test_kinship.py",),
+    ),
+    Breakage(
         "take a nudge for a wish",
         f"{WORKERS}/supervisor.py",
-        '        return Stop("timed_out") if told == "deadline" else None',
-        '        return Stop("cancelled")',
+        '    return Stop("timed_out") if told == "deadline" else None',
+        '    return Stop("cancelled")',
         ("tests/acceptance/test_cancel_scripts.py::test_a_nudge_without_a_wish_means_nothing",),
     ),
     Breakage(
@@ -192,7 +199,7 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "leave the request out while a session is paused",
         f"{ORCHESTRATOR}/stepper.py",
-        "    if draft.session.is_paused:\n        return (Park(\"paused\"),)\n    if draft.session.phase is Phase.ATTACHED",
+        '    if draft.session.is_paused:\n        return (Park("paused"),)\n    if draft.session.phase is Phase.ATTACHED',
         "    if draft.session.phase is Phase.ATTACHED",
         ("tests/unit/test_stepper_control.py",),
     ),

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import orjson
 
 from errands_config import keys
+from errands_config.scripts.letters import outcome_fields
 from errands_config.scripts.script import Invocation, Scalar, Script
-from errands_config.scripts.sessions import outcome_fields
 from errands_config.wire import CallPolicy, Claimed, Outcome, TaskMessage
 
 MAIL_INLINE_BYTES = 16_384
@@ -51,13 +51,13 @@ _NOTIFY = Script(
     "notify",
     keys=("call", "progress", "session", "mail", "due", "bell", "events", "all_events"),
     args=("cid", "sid", "token", "number", "payload", "text", "bound", "mail_bound"),
-    shared=("events", "record", "progressing", "mailbox", "wake"),
+    shared=("events", "record", "progressing", "mailbox", "head", "wake"),
 )
 _FINISH = Script(
     "finish",
     keys=ENDING,
     args=("cid", "sid", "token", "outcome", "inline_bytes", "limits"),
-    shared=("final", "events", "record", "wake", "limits", "outcome", "ending"),
+    shared=("final", "events", "record", "head", "wake", "limits", "outcome", "ending"),
 )
 
 

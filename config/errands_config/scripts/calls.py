@@ -15,7 +15,7 @@ from errands_config.wire import Actor
 MOST_LOST = 5
 """How often a call may lose its process while it runs: one that does so again is what kills its workers."""
 
-_ENDS = ("final", "events", "record", "wake", "limits", "outcome", "ending")
+_ENDS = ("final", "events", "record", "head", "wake", "limits", "outcome", "ending")
 _CANCEL = Script(
     "cancel",
     keys=ENDING,

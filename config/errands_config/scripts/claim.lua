@@ -10,7 +10,7 @@ if not again and #LIMITS > 0 then
   local full, moment = blocked(policy.limits)
   if full then
     redis.call('ZREM', K.queued, A.cid)
-    wait_for(full, moment, c, tonumber(c.queued_at) + policy.queue_timeout_seconds * 1000)
+    wait_for(full, moment, tonumber(c.queued_at) + policy.queue_timeout_seconds * 1000)
     return {'limited', full.name}
   end
   take_slots(policy.limits)

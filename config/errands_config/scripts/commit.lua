@@ -1,8 +1,12 @@
 -- One step of a session: what the model will see or has said, its calls as records and messages, and where the step stands.
--- Token and version must match; the same commit again is answered as before.
+-- Token and version must match; the same commit again is answered as before. With a status the session is parked, too.
 local head = redis.call('HMGET', K.session, 'token', 'version', 'commit', 'conversation', 'root')
-if head[1] ~= A.token then return {'stale', now} end
-if head[2] ~= A.version then return {head[3] == A.commit and 'ok' or 'stale', now} end
+local again = head[3] == A.commit
+if head[1] ~= A.token then return {again and A.status ~= '' and 'parked' or 'stale', now} end
+if head[2] ~= A.version then
+  if not again then return {'stale', now} end
+  return A.status ~= '' and let_go(A.cursor) or {'ok', now}
+end
 local payload = cjson.decode(A.payload)
 local conversation = head[5] or A.sid
 
@@ -46,4 +50,4 @@ redis.call('HSET', K.session, 'version', tonumber(A.version) + 1, 'commit', A.co
            'cursor', A.cursor, 'heard', A.heard, 'entries', entries, 'updated', now)
 if A.trim ~= '' then redis.call('XTRIM', K.mail, 'MINID', A.trim) end
 redis.call('ZADD', K.due, now + tonumber(A.lease), A.sid)
-return {'ok', now}
+return A.status ~= '' and let_go(A.cursor) or {'ok', now}

@@ -62,12 +62,14 @@ local function count_start(bounds, attempt)
   end
 end
 -- Puts the call in line for one limit, without a slot of any; `moment` as `blocked` says.
-local function wait_for(full, moment, c, give_up)
+local function wait_for(full, moment, give_up)
   for _, limit in ipairs(LIMITS) do
     local held = redis.call('ZREM', limit.holders, A.cid)
     if limit ~= full and held + redis.call('ZREM', limit.waiting, A.cid) > 0 then next_in_line(limit) end
   end
   redis.call('HSET', K.call, 'state', 'waiting', 'limit', full.name)
-  redis.call('ZADD', full.waiting, 'NX', tonumber(c.queued_at), A.cid)
+  local last = redis.call('ZREVRANGE', full.waiting, 0, 0, 'WITHSCORES')[2]
+  -- always behind the last: whoever is first has been rung, and only its leaving makes another one first
+  redis.call('ZADD', full.waiting, 'NX', math.max(now, tonumber(last or '0') + 1), A.cid)
   redis.call('ZADD', K.watch, within_sleep(math.min(moment or give_up, give_up)), A.cid)
 end

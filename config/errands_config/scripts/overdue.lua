@@ -13,7 +13,7 @@ local policy = cjson.decode(c.policy)
 local function in_line(give_up)
   local full, moment = blocked(policy.limits)
   if full then
-    wait_for(full, moment, c, give_up)
+    wait_for(full, moment, give_up)
     return {'early'}
   end
   take_slots(policy.limits)

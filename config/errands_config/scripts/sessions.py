@@ -9,47 +9,49 @@ from typing import Any, Literal
 import orjson
 
 from errands_config import keys
-from errands_config.scripts.script import Invocation, Script
-from errands_config.wire import CallState, Mail, MailKind, Outcome, Priority
+from errands_config.scripts.letters import read_mail
+from errands_config.scripts.script import Invocation, Scalar, Script
+from errands_config.wire import Mail, MailKind, Priority
 
 _WAKE = ("session", "due", "bell")
 _CREATE = Script(
     "create",
     keys=("session", "mail", "sessions", "due", "bell", "agent", "toolset"),
     args=("sid", "head", "agent", "toolset", "definition_seconds", "mail_id", "text"),
-    shared=("wake", "mailbox"),
+    shared=("head", "wake", "mailbox"),
 )
 _ACQUIRE = Script(
-    "acquire", keys=("session", "mail", "due"), args=("sid", "token", "channel", "lease", "named", "patient")
+    "acquire",
+    keys=("session", "mail", "due"),
+    args=("sid", "token", "channel", "lease", "named", "patient"),
+    shared=("head",),
 )
 _RENEW = Script("renew", keys=("due",), args=("count", "lease"))
 _COMMIT = Script(
     "commit",
     keys=("session", "log", "mail", "events", "all_events", "calls", "names", "due", "watch", "queues"),
-    args=("sid", "token", "version", "commit", "cursor", "heard", "trim", "snapshot", "lease", "payload"),
-    shared=("final", "events", "record", "outcome"),
-)
+    args=(
+        "sid", "token", "version", "commit", "cursor", "heard", "trim", "snapshot", "lease", "payload", "status",
+        "moment", "offer",
+    ),
+    shared=("final", "events", "record", "outcome", "parking"),
+)  # fmt: skip
 _PEEK = Script("peek", keys=("index",), args=("limit",))
-_PARK = Script("park", keys=("session", "mail", "due"), args=("sid", "token", "status", "moment", "lease"))
+_PARK = Script(
+    "park",
+    keys=("session", "mail", "due"),
+    args=("sid", "token", "status", "moment", "lease", "offer"),
+    shared=("parking",),
+)
 _SEND_MAIL = Script(
     "send_mail",
     keys=("session", "mail", "receipt", "due", "bell"),
     args=(
-        "sid",
-        "id",
-        "kind",
-        "sender",
-        "priority",
-        "hops",
-        "expects_reply",
-        "calls",
-        "turns",
-        "text",
-        "bound",
+        "sid", "id", "kind", "sender", "priority", "hops", "expects_reply", "calls", "turns", "text", "bound",
         "receipt_ms",
     ),
-    shared=("wake", "mailbox"),
-)
+    shared=("head", "wake", "mailbox"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +145,22 @@ def acquire(
     """
     named_keys = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
     args = {
-        "sid": sid,
-        "token": token,
-        "channel": channel,
-        "lease": lease_ms,
-        "named": int(named),
-        "patient": int(patient),
-    }
+        "sid": sid, "token": token, "channel": channel, "lease": lease_ms, "named": int(named), "patient": int(patient),
+    }  # fmt: skip
 
     def parse(answer: Any) -> Acquired | Refused:
         if answer[0] != "ok":
             return answer[0]
         _, now, head, mail = answer
-        version, cursor, snapshot, agent, tools, slug, root, entries = head[2:]
-        read = Head(sid, int(version), cursor, snapshot or "", agent, tools, slug, root, int(entries or 0))
-        return Acquired(read, read_mail(mail), int(now))
+        return Acquired(read_head(sid, head), read_mail(mail), int(now))
 
     return _ACQUIRE.use(named_keys, args, parse)
+
+
+def read_head(sid: str, fields: Sequence[Any]) -> Head:
+    """A head as the scripts answer it: the fields that `head.lua` names."""
+    version, cursor, snapshot, agent, tools, slug, root, entries = fields
+    return Head(sid, int(version), cursor, snapshot or "", agent, tools, slug, root, int(entries or 0))
 
 
 Held = Literal["ok", "mail", "lost"]
@@ -209,6 +210,24 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """How a session is parked."""
+
+    status: str
+    until: int | None = None
+    """Store time in ms; None: only mail ends it."""
+    offer: str = ""
+    """The token under which it may be given back to who parks it, on the channel that it was acquired with."""
+
+    def args(self) -> dict[str, Scalar]:
+        """As the scripts take it."""
+        return {"status": self.status, "moment": "" if self.until is None else self.until, "offer": self.offer}
+
+
+_NO_REST = Rest("")
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """What a commit or a park met, and the store's time in ms."""
 
@@ -217,8 +236,11 @@ class Answered:
     mail: tuple[Mail, ...] = ()
 
 
-def commit(sid: str, token: str, step: Commit, lease_ms: int) -> Invocation[Answered]:
-    """Write one step of an owned session; `stale` when the session has another owner or another version."""
+def commit(sid: str, token: str, step: Commit, lease_ms: int, rest: Rest | None = None) -> Invocation[Answered]:
+    """Write one step of an owned session; `stale` when the session has another owner or another version.
+
+    With a `rest` park it behind that, and answer as `park` does.
+    """
     named = {
         "session": keys.session(sid), "log": keys.log(sid), "mail": keys.mail(sid), "events": keys.events(sid),
         "all_events": keys.EVENTS, "calls": keys.calls(sid), "names": keys.names(sid), "due": keys.DUE,
@@ -227,9 +249,9 @@ def commit(sid: str, token: str, step: Commit, lease_ms: int) -> Invocation[Answ
     args = {
         "sid": sid, "token": token, "version": step.version, "commit": step.id, "cursor": step.cursor,
         "heard": step.heard, "trim": _after(step.cursor), "snapshot": step.snapshot, "lease": lease_ms,
-        "payload": _payload(step),
+        "payload": _payload(step), **(rest or _NO_REST).args(),
     }  # fmt: skip
-    return _COMMIT.use(named, args, lambda answer: Answered(answer[0], int(answer[1])), _touched(step))
+    return _COMMIT.use(named, args, _answered, _touched(step))
 
 
 def _touched(step: Commit) -> tuple[str, ...]:
@@ -262,15 +284,14 @@ def _after(stream_id: str) -> str:
     return f"{ms}-{int(seq) + 1}"
 
 
-def park(sid: str, token: str, status: str, until: int | None, lease_ms: int) -> Invocation[Answered]:
-    """Let go of a session until mail or `until` (store time, ms); unread mail is handed over instead."""
+def park(sid: str, token: str, rest: Rest, lease_ms: int) -> Invocation[Answered]:
+    """Let go of a session until mail or its moment; unread mail is handed over instead."""
     named = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
-    args = {"sid": sid, "token": token, "status": status, "moment": "" if until is None else until, "lease": lease_ms}
+    return _PARK.use(named, {"sid": sid, "token": token, "lease": lease_ms, **rest.args()}, _answered)
 
-    def parse(answer: Any) -> Answered:
-        return Answered(answer[0], int(answer[1]), read_mail(answer[2]) if answer[0] == "mail" else ())
 
-    return _PARK.use(named, args, parse)
+def _answered(answer: Any) -> Answered:
+    return Answered(answer[0], int(answer[1]), read_mail(answer[2]) if answer[0] == "mail" else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,56 +326,3 @@ def send_mail(
         "bound": keys.MAIL_BOUND, "receipt_ms": keys.MAIL_RECEIPT_MS,
     }  # fmt: skip
     return _SEND_MAIL.use(named, args, lambda answer: Receipt(*answer))
-
-
-def read_mail(entries: Sequence[Any]) -> tuple[Mail, ...]:
-    """Stream entries, as XRANGE gives them, as letters."""
-    return tuple(_letter(seq, dict(zip(flat[::2], flat[1::2], strict=True))) for seq, flat in entries)
-
-
-def _letter(seq: str, fields: dict[str, str]) -> Mail:
-    outcome = read_outcome(fields) if fields["kind"] == "toolCallFinished" else None
-    return Mail(
-        seq=seq,
-        id=fields["id"],
-        kind=fields["kind"],  # pyright: ignore[reportArgumentType]
-        sender=fields["sender"],
-        priority=fields.get("priority", "normal"),  # pyright: ignore[reportArgumentType]
-        hops=int(fields.get("hops", 0)),
-        expects_reply=fields.get("expects_reply") == "1",
-        at=int(fields["at"]),
-        text=fields.get("text", ""),
-        call=fields.get("call", ""),
-        starts=int(fields.get("starts", 1)),
-        calls=tuple(fields.get("calls", "").split()),
-        turns=int(fields.get("turns", 0)),
-        outcome=outcome,
-        truncated=fields.get("truncated") == "1",
-    )
-
-
-def read_outcome(fields: Mapping[str, str]) -> Outcome:
-    """The outcome of a call, from the fields of its record or of its completion mail."""
-    seconds = fields.get("timeout_seconds")
-    return Outcome(
-        state=CallState(fields["state"]),
-        result=fields.get("result", ""),
-        result_type="json" if fields.get("result_type") == "json" else "text",
-        error=fields.get("error", ""),
-        error_kind=fields.get("error_kind", ""),
-        by=fields.get("by", ""),
-        reason=fields.get("reason", ""),
-        confirmed=fields.get("confirmed") != "false",
-        timeout_seconds=float(seconds) if seconds else None,
-    )
-
-
-def outcome_fields(outcome: Outcome) -> dict[str, str]:
-    """An outcome as a record keeps it; what is empty is left out."""
-    fields = {
-        "state": str(outcome.state), "result": outcome.result, "result_type": outcome.result_type,
-        "error": outcome.error, "error_kind": outcome.error_kind, "by": outcome.by, "reason": outcome.reason,
-        "confirmed": "" if outcome.confirmed else "false",
-        "timeout_seconds": "" if outcome.timeout_seconds is None else f"{outcome.timeout_seconds:g}",
-    }  # fmt: skip
-    return {name: value for name, value in fields.items() if value}

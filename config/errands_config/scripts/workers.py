@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, Literal
 
 import orjson
@@ -12,9 +13,11 @@ from errands_config.scripts.script import Invocation, Script
 
 _BEAT = Script(
     "beat",
-    keys=("workers", "settled", "worker", "worker_calls", "wishes", "catalogue"),
-    args=("worker", "facts", "worker_seconds", "catalogue_seconds"),
+    keys=("workers", "settled", "worker", "worker_calls", "wishes", "catalogue", "store"),
+    args=("worker", "facts", "worker_seconds", "catalogue_seconds", "fresh"),
+    shared=("generation",),
 )
+_MEET = Script("meet", keys=("store",), args=("fresh",), shared=("generation",))
 _SETTLE = Script("settle", keys=("workers", "settled"), args=("worker", "beat", "keep_ms"))
 
 
@@ -27,6 +30,8 @@ class Beat:
 
     state: Literal["ok", "settled"]
     now: int
+    generation: str
+    """Which store answered."""
     calls: dict[str, int]
     wishes: dict[str, str]
     offers: bool = False
@@ -37,20 +42,26 @@ def beat(worker: str, facts: dict[str, str]) -> Invocation[Beat]:
     named = {
         "workers": keys.WORKERS, "settled": keys.SETTLED, "worker": keys.worker(worker),
         "worker_calls": keys.worker_calls(worker), "wishes": keys.wishes(worker), "catalogue": keys.catalogue(worker),
+        "store": keys.STORE,
     }  # fmt: skip
     flat = [part for pair in facts.items() for part in pair]
     args = {
         "worker": worker, "facts": orjson.dumps(flat).decode(), "worker_seconds": keys.SETTLED_MS // 1000,
-        "catalogue_seconds": keys.CATALOGUE_SECONDS,
+        "catalogue_seconds": keys.CATALOGUE_SECONDS, "fresh": token_hex(8),
     }  # fmt: skip
 
     def parse(answer: Any) -> Beat:
         if answer[0] == "settled":
-            return Beat("settled", int(answer[1]), {}, {})
-        _, now, calls, wishes, offers = answer
-        return Beat("ok", int(now), {c: int(p) for c, p in _pairs(calls).items()}, _pairs(wishes), offers == 1)
+            return Beat("settled", int(answer[1]), answer[2], {}, {})
+        _, now, met, calls, wishes, offers = answer
+        return Beat("ok", int(now), met, {c: int(p) for c, p in _pairs(calls).items()}, _pairs(wishes), offers == 1)
 
     return _BEAT.use(named, args, parse)
+
+
+def meet() -> Invocation[str]:
+    """Which store this is: its generation. A store that is met for the first time gets one."""
+    return _MEET.use({"store": keys.STORE}, {"fresh": token_hex(8)}, str)
 
 
 def _pairs(answer: Any) -> dict[str, str]:

@@ -1,0 +1,2 @@
+-- Tells a process which store it has met.
+return generation()
