@@ -143,6 +143,12 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(
         default=0.5, gt=0, lt=2, description="Time between two looks of an orchestrator at lost workers and deadlines."
     )
+    drain_seconds: float = Field(
+        default=25,
+        ge=0,
+        description="What running calls get after their worker was told to go. Behind that they are lost, or started "
+        "again elsewhere where that is safe. A restarter's own patience must be longer.",
+    )
     partition_seconds: float = Field(
         default=60, gt=0, description="A worker that cannot reach the store for that long kills its tools."
     )

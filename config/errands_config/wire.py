@@ -95,6 +95,8 @@ class ToolOffer(Frozen):
     cancellable: bool = True
     timeout_seconds: float | None = None
     """The tool's own limit; the smaller of it and the policy's counts."""
+    rerun_times: int = 0
+    """How often its calls may be started again when their worker is lost, where the agent's file says nothing."""
 
 
 class TaskMessage(Frozen):

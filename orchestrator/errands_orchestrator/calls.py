@@ -10,8 +10,8 @@ from errands_config import keys
 from errands_config.errors import NotFound
 from errands_config.scripts import calls as scripts
 from errands_config.scripts.calls import CancelAnswer, Place
+from errands_config.scripts.letters import read_outcome
 from errands_config.scripts.script import arun
-from errands_config.scripts.sessions import read_outcome
 from errands_config.text import clean
 from errands_config.wire import Actor, CallState, Outcome
 from errands_orchestrator import reads
@@ -44,37 +44,58 @@ class CallRow:
     started_at: int
     ended_at: int
     outcome: Outcome | None
+    """How it ended; None also where it was not asked for."""
+    created_at: int = 0
+    limit: str = ""
+    """The shared limit that it waits for."""
 
 
-_FIELDS = (
+_FACTS = (
     "session", "tool", "provider_id", "state", "attempt", "queue", "label", "worker", "queued_at", "started_at",
-    "ended_at", "result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds",
+    "ended_at", "created", "limit",
 )  # fmt: skip
+_END = ("result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds")
 
 
 async def call_row(store: reads.Store, cid: str) -> CallRow | None:
     """One call, or None."""
-    return _row(cid, await reads.fields(store, keys.call(cid), _FIELDS))
+    names = (*_FACTS, *_END)
+    return _row(cid, names, await reads.fields(store, keys.call(cid), names))
 
 
-async def call_rows(store: reads.Store, cids: Sequence[str]) -> tuple[CallRow, ...]:
-    """Several calls in one round trip; those that do not exist are left out."""
-    answers = await reads.fields_of_each(store, [keys.call(cid) for cid in cids], _FIELDS)
-    rows = (_row(cid, values) for cid, values in zip(cids, answers, strict=True))
+async def call_rows(store: reads.Store, cids: Sequence[str], *, ends: bool = True) -> tuple[CallRow, ...]:
+    """Several calls in one round trip; those that do not exist are left out.
+
+    `ends`: with their outcomes, whose results may be megabytes each.
+    """
+    names = (*_FACTS, *_END) if ends else _FACTS
+    answers = await reads.fields_of_each(store, [keys.call(cid) for cid in cids], names)
+    rows = (_row(cid, names, values) for cid, values in zip(cids, answers, strict=True))
     return tuple(row for row in rows if row)
 
 
-def _row(cid: str, values: Sequence[str | None]) -> CallRow | None:
-    got = {name: value or "" for name, value in zip(_FIELDS, values, strict=True)}
+def _row(cid: str, names: Sequence[str], values: Sequence[str | None]) -> CallRow | None:
+    got = {name: value or "" for name, value in zip(names, values, strict=True)}
     if not got["session"]:
         return None
     state = CallState(got["state"])
+    outcome = read_outcome(got) if state.is_final and "result" in got else None
     return CallRow(
         id=cid, session=got["session"], tool=got["tool"], provider_id=got["provider_id"], state=state,
         attempt=int(got["attempt"] or 1), queue=got["queue"], label=got["label"], worker=got["worker"],
         queued_at=int(got["queued_at"] or 0), started_at=int(got["started_at"] or 0),
-        ended_at=int(got["ended_at"] or 0), outcome=read_outcome(got) if state.is_final else None,
+        ended_at=int(got["ended_at"] or 0), outcome=outcome, created_at=int(got["created"] or 0),
+        limit=got["limit"] if state is CallState.WAITING else "",
     )  # fmt: skip
+
+
+async def place_in_line(store: reads.Store, row: CallRow) -> int:
+    """Its place among those who wait for the same shared limit, from 1; 0 if it does not wait for one."""
+    if not row.limit:
+        return 0
+    _, waiting, _ = keys.limit(row.limit)
+    rank = await reads.rank(store, waiting, row.id)
+    return 0 if rank is None else rank + 1
 
 
 @dataclass(frozen=True, slots=True)

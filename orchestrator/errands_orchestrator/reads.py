@@ -87,6 +87,19 @@ async def ranked(store: Store, key: str, start: int = 0, stop: int = -1, *, newe
     return cast("list[str]", await store.zrange(key, start, stop, desc=newest_first))
 
 
+async def newest_of_each(store: Store, spans: Sequence[tuple[str, int, int]]) -> list[list[tuple[str, float]]]:
+    """Parts of many sorted sets with their scores, highest first, in one round trip: (key, start, stop before)."""
+    async with store.pipeline(transaction=False) as pipe:
+        for key, start, stop in spans:
+            cast("Any", pipe.zrange(key, start, stop - 1, desc=True, withscores=True))
+        return cast("list[list[tuple[str, float]]]", await pipe.execute())
+
+
+async def rank(store: Store, key: str, member: str) -> int | None:
+    """The place of a member in a sorted set, from 0; None if it is not in it."""
+    return cast("int | None", await cast("Any", store.zrank(key, member)))
+
+
 async def size(store: Store, key: str) -> int:
     """The number of members of a sorted set."""
     return await store.zcard(key)
@@ -101,6 +114,23 @@ async def upto(store: Store, key: str, score: float, count: int) -> list[str]:
     """The lowest members of a sorted set up to a score."""
     found = await store.zrange(key, "-inf", score, byscore=True, offset=0, num=count)
     return cast("list[str]", found)
+
+
+async def lowest(store: Store, key: str, count: int) -> list[tuple[str, float]]:
+    """The lowest members of a sorted set with their scores."""
+    return cast("list[tuple[str, float]]", await store.zrange(key, 0, count - 1, withscores=True))
+
+
+async def passed(store: Store, key: str, moment: float) -> tuple[int, float]:
+    """How many members of a sorted set have a score up to this moment, and the lowest score; else the moment."""
+    number = await store.zcount(key, "-inf", moment)
+    first = await lowest(store, key, 1) if number else []
+    return number, first[0][1] if first else moment
+
+
+async def channels(store: Store, pattern: str) -> list[str]:
+    """The channels that somebody listens on."""
+    return cast("list[str]", await cast("Any", store.pubsub_channels(pattern)))
 
 
 async def letters_after(store: Store, key: str, after: str) -> list[tuple[str, list[str]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -122,7 +121,8 @@ async def _sweep(sweeper: Sweeper, connection: reads.Store, settings: Settings) 
 async def _forget(retention: Retention) -> None:
     """Delete what is old: soon after the start, then every few minutes."""
     while True:
-        await asyncio.sleep(FORGET_SECONDS * (0.5 + random.random()))  # so that many processes do not all look at once
+        # each process at times of its own, so that many do not look at once
+        await asyncio.sleep(FORGET_SECONDS * (0.5 + os.getpid() % 100 / 100))
         try:
             await retention.look()
         except reads.AWAY as away:

@@ -83,6 +83,7 @@ class Sweeper:
         self._dispatcher = dispatcher
         self._nudge = nudge
         self._elsewhere = elsewhere
+        self._run_id = self._met = ""
         self._lost = LostWorkers(lost_after_seconds)
 
     async def sweep(self) -> None:
@@ -100,11 +101,22 @@ class Sweeper:
     async def _settle_lost(self) -> None:
         beats = await reads.scores(self._store, keys.WORKERS)
         run_id = str((await self._store.info("server"))["run_id"])
+        if run_id != self._run_id:
+            await self._meet()
+            self._run_id = run_id
         for worker in self._lost.look(beats, run_id, time.monotonic()):
             if await arun(self._store, worker_scripts.settle(worker, f"{beats[worker]:.0f}")) == "settled":
                 log.warning("worker.lost", worker=worker)
         for worker in await reads.ranked(self._store, keys.SETTLED):
             await self._settle_calls(worker)
+
+    async def _meet(self) -> None:
+        """Say so if this is another store than before, whose records refuse what was held of the old one."""
+        met = await arun(self._store, worker_scripts.meet())
+        if self._met and met != self._met:
+            log.error("store.replaced")
+            self._lost.start_again()
+        self._met = met
 
     async def _settle_calls(self, worker: str) -> None:
         for cid in await reads.field_names(self._store, keys.worker_calls(worker)):

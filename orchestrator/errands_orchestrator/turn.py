@@ -112,7 +112,9 @@ def _record(brief: Brief, made: _Made, turn: int) -> NewCall:
     if isinstance(made.offer, ToolOffer):
         queue = policy.queue or made.offer.queue
         own_limit = made.offer.timeout_seconds or math.inf
-        policy = policy.model_copy(update={"timeout_seconds": min(policy.timeout_seconds, own_limit)})
+        times = policy.rerun_times or made.offer.rerun_times
+        own = {"timeout_seconds": min(policy.timeout_seconds, own_limit), "rerun_times": times}
+        policy = policy.model_copy(update=own)
     return NewCall(
         id=made.id,
         tool=made.shown.name,

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pytest
 import redis
 import uuid6
 from tests.waiting import eventually
@@ -20,6 +21,7 @@ from tests.waiting import eventually
 from errands_config import keys
 from errands_config.embedded import EmbeddedStore
 from errands_config.scripts.calls import CancelAnswer, Place, cancel
+from errands_config.scripts.letters import read_outcome
 from errands_config.scripts.script import run
 from errands_config.scripts.sessions import (
     Acquired,
@@ -30,7 +32,6 @@ from errands_config.scripts.sessions import (
     acquire,
     commit,
     create,
-    read_outcome,
 )
 from errands_config.settings import Settings
 from errands_config.store import plain
@@ -41,6 +42,8 @@ from errands_workers.processes import children, descendants, is_dead
 
 ROOT = Path(__file__).parents[2]
 LEASE_MS = 600_000
+in_both_pools = pytest.mark.parametrize("pool", ["prefork", "threads"])
+"""For tests with the shared worker: they hold whichever pool it has."""
 
 
 class Desk:
@@ -61,11 +64,12 @@ class Desk:
         *,
         seconds: float = 60,
         queue: str = "default",
+        reruns: int = 0,
         **arguments: object,
     ) -> str:
         """Record a call of a tool, which may run so many seconds, and publish its message; answers its id."""
         cid = str(uuid6.uuid7())
-        policy = CallPolicy(timeout_seconds=seconds, queue_timeout_seconds=60)
+        policy = CallPolicy(timeout_seconds=seconds, queue_timeout_seconds=60, rerun_times=reruns)
         fields = {
             "state": "waiting", "agent": "desk", "tool": tool, "arguments": json.dumps({**given, **arguments}),
             "provider_id": "p", "policy": policy.model_dump_json(), "queue": queue,
@@ -171,6 +175,8 @@ class Worker:
     launcher: subprocess.Popen[bytes]
     log: Path
     store: redis.Redis
+    settings: Settings
+    pool_name: str = "prefork"
 
     @property
     def celery(self) -> int:
@@ -178,7 +184,9 @@ class Worker:
         return eventually(lambda: [pid for pid in children(self.launcher.pid) if not is_dead(pid)])[0]
 
     def pool(self) -> list[int]:
-        """Process ids of the pool processes that live; a dead one is replaced in a moment."""
+        """Process ids of the processes that run calls; a dead one is replaced in a moment."""
+        if self.pool_name == "threads":
+            return [self.celery]
         return eventually(lambda: [pid for pid in children(self.celery) if not is_dead(pid)])
 
     def tool_processes(self) -> list[int]:
@@ -223,8 +231,22 @@ def a_store(home: Path) -> Generator[Settings]:
 
 
 @contextlib.contextmanager
+def a_threads_worker(settings: Settings, log: Path, *words: str, **variables: str) -> Generator[Worker]:
+    """A worker of the threads pool with the cooperative tools of `tests/tools`; otherwise as `a_worker`."""
+    tools = ["--tools", "tests/tools/bash", "--module", "tests.tools.cooperative"]
+    more = [*tools, *(words or ("--slots", "4")), "--pool", "threads"]
+    with a_worker(settings, log, *more, default_tools=False, pool_name="threads", **variables) as worker:
+        yield worker
+
+
+@contextlib.contextmanager
 def a_worker(
-    settings: Settings, log: Path, *words: str, default_tools: bool = True, **variables: str
+    settings: Settings,
+    log: Path,
+    *words: str,
+    default_tools: bool = True,
+    pool_name: str = "prefork",
+    **variables: str,
 ) -> Generator[Worker]:
     """A worker, by default with the tools of `tests/tools`, ready to serve; nothing of it is left afterwards."""
     tools = ["--tools", "tests/tools/bash", "--module", "tests.tools.functions"] if default_tools else []
@@ -237,7 +259,7 @@ def a_worker(
             stdin=subprocess.DEVNULL,
             stderr=file,
         )
-        worker = Worker(launcher, log, store)
+        worker = Worker(launcher, log, store, settings, pool_name)
         try:
             worker.ready_or_told()
             yield worker

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from tests.acceptance.desk import ROOT, Desk, Worker, below
+from tests.acceptance.desk import ROOT, Desk, Worker, below, in_both_pools
 from tests.waiting import eventually
 
 from errands_config import keys
@@ -24,6 +24,7 @@ def _deaf_call(desk: Desk, seconds: float = 60) -> tuple[str, int]:
     return cid, pid
 
 
+@in_both_pools
 def test_a_tree_that_ignores_term_is_gone_within_two_seconds_and_the_process_takes_the_next_call(
     desk: Desk, worker: Worker
 ):
@@ -40,6 +41,7 @@ def test_a_tree_that_ignores_term_is_gone_within_two_seconds_and_the_process_tak
     assert int(desk.field(following, "pid")) == pid
 
 
+@in_both_pools
 def test_a_script_that_obeys_ends_in_its_own_way_and_is_cancelled_all_the_same(desk: Desk):
     cid = desk.call("bash_fake", mode="obey")
     eventually(lambda: any(said.get("line") == "ready" for said in desk.progress(cid)))
@@ -49,6 +51,7 @@ def test_a_script_that_obeys_ends_in_its_own_way_and_is_cancelled_all_the_same(d
     assert time.monotonic() - asked < GRACE_SECONDS
 
 
+@in_both_pools
 def test_a_script_and_a_child_of_it_that_obey_are_over_without_waiting_for_the_grace(desk: Desk):
     cid = desk.call("bash_fake", mode="family")
     eventually(lambda: any(said.get("line") == "ready" for said in desk.progress(cid)))
@@ -58,6 +61,7 @@ def test_a_script_and_a_child_of_it_that_obey_are_over_without_waiting_for_the_g
     assert time.monotonic() - asked < GRACE_SECONDS
 
 
+@in_both_pools
 def test_a_wish_without_a_nudge_is_met_at_the_next_beat(desk: Desk, worker: Worker):
     cid = desk.call("bash_fake", mode="sleep")
     desk.running(cid)
@@ -68,6 +72,7 @@ def test_a_wish_without_a_nudge_is_met_at_the_next_beat(desk: Desk, worker: Work
     assert worker.tool_processes() == []
 
 
+@in_both_pools
 def test_a_nudge_without_a_wish_means_nothing(desk: Desk, worker: Worker):
     cid = desk.call("wait_a_moment", duration=0.5)
     pid = desk.running(cid)
@@ -77,6 +82,7 @@ def test_a_nudge_without_a_wish_means_nothing(desk: Desk, worker: Worker):
     assert worker.pool() == [pid]
 
 
+@in_both_pools
 def test_a_script_that_outstays_its_time_is_ended_with_its_tree(desk: Desk, worker: Worker):
     began = time.monotonic()
     cid, pid = _deaf_call(desk, seconds=1)
@@ -86,11 +92,13 @@ def test_a_script_that_outstays_its_time_is_ended_with_its_tree(desk: Desk, work
     assert (below(pid), worker.tool_processes()) == ([], [])
 
 
+@in_both_pools
 def test_what_a_script_leaves_behind_ends_with_it(desk: Desk, worker: Worker):
     assert desk.result("bash_fake", mode="leave_behind") == "done"
     assert worker.tool_processes() == []
 
 
+@in_both_pools
 def test_an_endless_output_is_stopped_within_bounds(desk: Desk):
     cid = desk.call("bash_fake", mode="endless")
     eventually(lambda: len(desk.progress(cid)) > 1)
@@ -99,6 +107,7 @@ def test_an_endless_output_is_stopped_within_bounds(desk: Desk):
     assert desk.end(cid).state == CallState.CANCELLED
 
 
+@in_both_pools
 def test_a_revoke_from_celerys_command_line_cancels_a_running_call_as_operator(desk: Desk, worker: Worker):
     cid, pid = _deaf_call(desk)
     assert cid in _control(worker, "revoke", cid)
@@ -107,6 +116,7 @@ def test_a_revoke_from_celerys_command_line_cancels_a_running_call_as_operator(d
     assert (worker.pool(), worker.tool_processes()) == ([pid], [])
 
 
+@in_both_pools
 def test_a_terminate_with_kill_of_a_repeated_message_kills_no_pool_process(
     desk: Desk, worker: Worker, worker_settings: Settings
 ):
@@ -129,6 +139,7 @@ def test_a_revoke_of_a_queued_call_ends_it_at_once_and_it_never_starts(desk: Des
     assert desk.ends(queued) == ["cancelled"]
 
 
+@in_both_pools
 def test_a_revoke_by_somebody_when_a_wish_stands_keeps_the_first_wish(
     desk: Desk, worker: Worker, worker_settings: Settings
 ):
@@ -139,6 +150,7 @@ def test_a_revoke_by_somebody_when_a_wish_stands_keeps_the_first_wish(
     assert (outcome.by, outcome.reason) == ("user", "first")
 
 
+@in_both_pools
 def test_a_nudge_about_a_deadline_is_not_taken_for_an_operators_cancel(
     desk: Desk, worker: Worker, worker_settings: Settings
 ):
@@ -156,6 +168,7 @@ def test_commands_that_mean_no_call_are_refused(worker: Worker, worker_settings:
     assert "revoke them by id" in repr(answer)
 
 
+@in_both_pools
 def test_two_hundred_cancels_at_the_end_of_a_call_leave_one_end_each_and_the_next_call_whole(
     desk: Desk, worker: Worker
 ):
@@ -167,7 +180,7 @@ def test_two_hundred_cancels_at_the_end_of_a_call_leave_one_end_each_and_the_nex
         desk.nudge(desk.cancel(cid))
         following = desk.call("add", a=n, b=1)
         assert desk.end(following).result == str(n + 1)
-        states.append(desk.state(cid))
+        states.append(desk.end(cid).state)
         assert desk.ends(cid) == [str(states[-1])]
         assert len(desk.mails(cid, "toolCallFinished")) == 1
     assert set(states) == {CallState.COMPLETED, CallState.CANCELLED}

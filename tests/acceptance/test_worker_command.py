@@ -1,5 +1,6 @@
 """`errands worker` as a person meets it: what it refuses and how it stops."""
 
+import json
 import os
 import signal
 import subprocess
@@ -37,7 +38,8 @@ def _worker(*words: str, url: str = "redis://127.0.0.1:1") -> subprocess.Complet
         (["--module", "json", "--queues", "a:b"], 3, "--queues: 'a:b': a name of 1 to 64 letters"),
         (["--module", "json", "--slots", "0"], 3, "--slots: at least 1 is expected"),
         (["--module", "json", "--hooks", "hooks"], 3, "--hooks: hooks are not supported yet"),
-        (["--module", "json", "--", "-P", "threads"], 3, "only Celery's prefork pool is supported yet"),
+        (["--module", "json", "--", "-P", "threads"], 3, "--pool: give it before the `--`"),
+        (["--module", "json", "--pool", "gevent"], 2, "--pool"),
         (["--module", "json", "--quues", "a"], 2, "--quues"),
         (["--module", "json"], 7, "is not reachable"),
     ],
@@ -110,6 +112,18 @@ def test_an_agent_files_toolboxes_are_offered_under_its_slug(tmp_path: Path):
         offer = worker.store.hget(keys.catalogue(worker.ready()), "bash_fake")
         assert '"agents":["builder"]' in str(offer)
         assert Desk(worker.store).result("bash_fake", mode="folder") == str(tmp_path)
+
+
+def test_a_worker_serves_the_queues_that_the_policies_of_its_agents_name(tmp_path: Path):
+    box = {"tag": "SingleTool", "contents": {"Path": f"{ROOT}/tests/tools/bash/fake"}}
+    rule = {"tool": "bash_fake", "disposition": {"tag": "runAsync", "queue": "slow"}}
+    agent = tmp_path / "agent.json"
+    agent.write_text(json.dumps({"slug": "builder", "bashToolboxes": [box], "toolCallPolicyConfig": {"rules": [rule]}}))
+    with a_store(tmp_path / "home") as settings, _served(settings, tmp_path, agent) as worker:
+        desk = Desk(worker.store)
+        for queue in ("slow", "default"):
+            cid = desk.call("bash_fake", mode="say", text=queue, queue=queue)
+            assert desk.end(cid).result == queue
 
 
 def _served(settings: Settings, tmp_path: Path, agent: Path):

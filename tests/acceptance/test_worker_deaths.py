@@ -4,11 +4,22 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.desk import Desk, Worker, a_store, a_worker, below, marked_processes, settled
+from tests.acceptance.desk import (
+    Desk,
+    Worker,
+    a_store,
+    a_threads_worker,
+    a_worker,
+    below,
+    in_both_pools,
+    marked_processes,
+    settled,
+)
 from tests.waiting import eventually
 
 from errands_config.scripts.script import run
@@ -20,16 +31,36 @@ from errands_workers.processes import is_dead
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    with a_store(tmp_path_factory.mktemp("mortal") / "home") as settings:
-        yield settings
+def mortal_prefork(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker of which these tests kill parts; its launcher makes it whole again."""
+    folder = tmp_path_factory.mktemp("mortal-prefork")
+    with a_store(folder / "home") as settings, a_worker(settings, folder / "log") as worker:
+        yield worker
 
 
 @pytest.fixture(scope="module")
-def mortal(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A worker of which these tests kill parts; its launcher makes it whole again."""
-    with a_worker(settings, tmp_path_factory.mktemp("mortal") / "log") as worker:
+def mortal_threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """The same with threads."""
+    folder = tmp_path_factory.mktemp("mortal-threads")
+    with a_store(folder / "home") as settings, a_threads_worker(settings, folder / "log") as worker:
         yield worker
+
+
+@pytest.fixture
+def pool() -> str:
+    return "prefork"
+
+
+@pytest.fixture
+def mortal(pool: str, request: pytest.FixtureRequest) -> Worker:
+    """The worker of the test's pool."""
+    return request.getfixturevalue(f"mortal_{pool}")
+
+
+def _own(pool: str, settings: Settings, log: Path, partition: str = "60") -> AbstractContextManager[Worker]:
+    """A worker with one slot of a test's own."""
+    start = a_threads_worker if pool == "threads" else a_worker
+    return start(settings, log, "--slots", "1", ERRANDS_PARTITION_SECONDS=partition)
 
 
 @pytest.fixture
@@ -75,6 +106,7 @@ def test_a_tool_that_kills_its_own_process_is_started_once(desk: Desk):
     assert desk.ends(cid) == ["orphaned"]
 
 
+@in_both_pools
 def test_a_killed_celery_process_leaves_nothing_and_a_new_incarnation_serves(desk: Desk, mortal: Worker):
     before = mortal.ready()
     cid, _ = _deaf_call(desk)
@@ -87,6 +119,7 @@ def test_a_killed_celery_process_leaves_nothing_and_a_new_incarnation_serves(des
     assert desk.result("add", a=1, b=2) == 3
 
 
+@in_both_pools
 def test_a_worker_that_finds_itself_given_up_kills_its_tools_and_begins_anew(desk: Desk, mortal: Worker):
     before = mortal.ready()
     cid, pid = _deaf_call(desk)
@@ -97,6 +130,7 @@ def test_a_worker_that_finds_itself_given_up_kills_its_tools_and_begins_anew(des
     assert desk.result("add", a=1, b=2) == 3
 
 
+@in_both_pools
 def test_a_claim_by_an_incarnation_that_was_given_up_starts_nothing(desk: Desk, mortal: Worker):
     before, launcher = mortal.ready(), mortal.launcher.pid
     os.kill(launcher, signal.SIGSTOP)
@@ -114,10 +148,11 @@ def test_a_claim_by_an_incarnation_that_was_given_up_starts_nothing(desk: Desk, 
     assert desk.end(cid).result == "3"
 
 
-def test_a_worker_that_cannot_reach_the_store_for_too_long_ends_its_tools(tmp_path: Path):
+@in_both_pools
+def test_a_worker_that_cannot_reach_the_store_for_too_long_ends_its_tools(tmp_path: Path, pool: str):
     with (
         a_store(tmp_path / "home") as own,
-        a_worker(own, tmp_path / "log", "--slots", "1", ERRANDS_PARTITION_SECONDS="5") as worker,
+        _own(pool, own, tmp_path / "log", partition="5") as worker,
     ):
         desk = Desk(worker.store)
         cid, pid = _deaf_call(desk)
@@ -132,8 +167,9 @@ def test_a_worker_that_cannot_reach_the_store_for_too_long_ends_its_tools(tmp_pa
         assert desk.end(cid).error_kind == "cut off"
 
 
-def test_a_store_that_is_away_for_a_moment_delays_the_end_of_a_call_and_nothing_else(tmp_path: Path):
-    with a_store(tmp_path / "home") as own, a_worker(own, tmp_path / "log") as worker:
+@in_both_pools
+def test_a_store_that_is_away_for_a_moment_delays_the_end_of_a_call_and_nothing_else(tmp_path: Path, pool: str):
+    with a_store(tmp_path / "home") as own, _own(pool, own, tmp_path / "log") as worker:
         desk = Desk(worker.store)
         cid = desk.call("wait_a_moment", duration=0.5)
         desk.running(cid)
@@ -146,8 +182,9 @@ def test_a_store_that_is_away_for_a_moment_delays_the_end_of_a_call_and_nothing_
         assert desk.result("add", a=1, b=2) == 3
 
 
-def test_a_killed_launcher_takes_its_worker_along_and_the_next_start_sweeps_what_is_left(tmp_path: Path):
-    with a_store(tmp_path / "home") as own, a_worker(own, tmp_path / "log") as worker:
+@in_both_pools
+def test_a_killed_launcher_takes_its_worker_along_and_the_next_start_sweeps_what_is_left(tmp_path: Path, pool: str):
+    with a_store(tmp_path / "home") as own, _own(pool, own, tmp_path / "log") as worker:
         desk, incarnation, celery = Desk(worker.store), worker.ready(), worker.celery
         _, pid = _deaf_call(desk)
         worker.launcher.kill()

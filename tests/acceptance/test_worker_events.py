@@ -18,10 +18,11 @@ SECRET = "swordfish"
 
 @pytest.fixture
 def events(worker_settings: Settings) -> Iterator[list[dict[str, Any]]]:
-    """The events of tasks, as they come."""
+    """The events of tasks, as they come once somebody has asked for them, as Flower does."""
     seen: list[dict[str, Any]] = []
-    with make_app(worker_settings).connection_for_read() as connection:
-        receiver = make_app(worker_settings).events.Receiver(connection, handlers={"*": seen.append})
+    app = make_app(worker_settings)
+    with app.connection_for_read() as connection:
+        receiver = app.events.Receiver(connection, handlers={"*": seen.append})
 
         def listen() -> None:
             for _ in receiver.consume(limit=None, wakeup=False):
@@ -31,6 +32,7 @@ def events(worker_settings: Settings) -> Iterator[list[dict[str, Any]]]:
         thread.start()
         try:
             eventually(lambda: seen, saying="the worker's heartbeat is heard")
+            eventually(lambda: app.control.enable_events(reply=True), saying="the worker answers")
             yield seen
         finally:
             receiver.should_stop = True

@@ -1,25 +1,54 @@
-"""One worker with one pool process for all tests that leave it whole, and a desk of each test's own."""
+"""One worker of each pool for all tests that leave it whole, and a desk of each test's own.
+
+The prefork worker has one pool process. Tests get that one unless they are marked `in_both_pools`.
+"""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
-from tests.acceptance.desk import Desk, Worker, a_store, a_worker
+from tests.acceptance.desk import Desk, Worker, a_store, a_threads_worker, a_worker
 
 from errands_config.settings import Settings
 
 
-@pytest.fixture(scope="session")
-def worker_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The store of the shared worker."""
-    with a_store(tmp_path_factory.mktemp("worker-store") / "home") as settings:
-        yield settings
+@pytest.fixture
+def pool() -> str:
+    """The pool of the worker."""
+    return "prefork"
 
 
 @pytest.fixture(scope="session")
-def worker(worker_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """The shared worker."""
-    with a_worker(worker_settings, tmp_path_factory.mktemp("worker") / "log") as worker:
+def prefork_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """The shared worker of processes."""
+    folder = tmp_path_factory.mktemp("prefork")
+    with a_store(folder / "home") as settings, _prefork_worker(settings, folder / "log") as worker:
         yield worker
+
+
+def _prefork_worker(settings: Settings, log: Path) -> AbstractContextManager[Worker]:
+    return a_worker(settings, log, "--slots", "1", "--module", "tests.tools.cooperative")
+
+
+@pytest.fixture(scope="session")
+def threads_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """The shared worker of threads."""
+    folder = tmp_path_factory.mktemp("threads")
+    with a_store(folder / "home") as settings, a_threads_worker(settings, folder / "log") as worker:
+        yield worker
+
+
+@pytest.fixture
+def worker(pool: str, request: pytest.FixtureRequest) -> Worker:
+    """The shared worker of the test's pool."""
+    return request.getfixturevalue(f"{pool}_worker")
+
+
+@pytest.fixture
+def worker_settings(worker: Worker) -> Settings:
+    """How the shared worker's store is reached."""
+    return worker.settings
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 import redis.asyncio
 from tests.integration.errand import (
+    STATUS,
     begin,
     call,
     calls,
@@ -139,3 +140,33 @@ def test_a_limit_that_bounds_nothing_is_a_mistake_in_the_settings(wrong: str, mo
     monkeypatch.setenv("ERRANDS_LIMITS", wrong)
     with pytest.raises(ConfigError, match="ERRANDS_LIMITS"):
         load_settings()
+
+
+async def test_a_call_in_line_names_the_limit_and_its_place(settings: Settings, astore: redis.asyncio.Redis) -> None:
+    settings = one_slot(settings)
+    sid = await begin(
+        astore, "go", sharedLimits=["gpu"], asyncYieldStrategy={"tag": "yieldOnTimeout", "milliseconds": 0}
+    )
+    second = asyncio.Event()
+
+    async def answer(messages: Sequence[SeenMessage]) -> Reply:
+        if len(messages) == 2:
+            return calls(*(call("work", name, x=number) for number, name in enumerate("abc")))
+        if len(messages) == 6:
+            await second.wait()
+            return calls(call(STATUS, "s", tool_call_id="c"))
+        return Reply("done")
+
+    async with fake_worker(settings, "work", tool=gated) as worker, orchestrating(settings, answer):
+
+        async def two_wait() -> bool:
+            return len(worker.refused) == 2
+
+        await aeventually(two_wait)
+        second.set()
+        await event_came(astore, sid, "turn.completed", 3)
+        for number in range(3):
+            worker.end(f'{{"x":{number}}}', done("fine"))
+        await run_ended(astore, sid)
+
+    assert '"waiting_for":{"shared_limit":"gpu","place":2}' in await shown(astore, sid)

@@ -257,7 +257,7 @@ def test_everything_that_is_not_supported_yet_is_told_at_once() -> None:
         parse_agent(json.dumps(WHOLE), origin="a.json", api_key_ids=["main"])
     told = str(raised.value)
     assert told.count("not supported yet") == 20
-    assert raised.value.path == "sharedLimits"
+    assert raised.value.path == "toolCallPolicyConfig.default.tag"
 
 
 def is_read_or_refused(text: str | bytes) -> bool:

@@ -37,10 +37,11 @@ async def test_a_decorated_function_can_be_called_as_before():
 def test_options_are_kept_and_defaults_are_plain():
     assert (paint.options.queue, paint.options.timeout, paint.options.cancellable) == ("gpu", 60, False)
     assert (double.options.queue, double.options.timeout, double.options.cancellable) == ("default", None, True)
+    assert (tool(cooperative=True)(double.function).options.cooperative, double.options.cooperative) == (True, False)
     assert (double.is_async, paint.is_async) == (False, True)
 
 
-@pytest.mark.parametrize("name", ["retries", "rerun_on_restart", "cooperative", "redact"])
+@pytest.mark.parametrize("name", ["retries", "redact"])
 def test_an_option_that_a_later_version_brings_is_refused_as_such(name: str):
     with pytest.raises(NotSupportedYet, match=rf"@tool\({name}\): not supported yet"):
         tool(**{name: 1})  # pyright: ignore[reportArgumentType]
@@ -55,6 +56,9 @@ def test_an_option_that_a_later_version_brings_is_refused_as_such(name: str):
         ({"timeout": 0}, r"@tool\(timeout\)"),
         ({"timeout": float("inf")}, r"@tool\(timeout\)"),
         ({"cancellable": "no"}, r"@tool\(cancellable\)"),
+        ({"cooperative": 1}, r"@tool\(cooperative\)"),
+        ({"rerun_on_restart": True}, r"@tool\(rerun_on_restart\)"),
+        ({"rerun_on_restart": -1}, r"@tool\(rerun_on_restart\)"),
     ],
 )
 def test_a_bad_option_is_a_config_error_that_names_it(options: dict[str, object], text: str):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from errands_config.scripts.sessions import outcome_fields, read_mail, read_outcome
+from errands_config.scripts.letters import outcome_fields, read_mail, read_outcome
 from errands_config.wire import (
     WIRE_VERSION,
     CallPolicy,

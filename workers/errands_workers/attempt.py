@@ -11,6 +11,7 @@ from typing import Literal
 
 from errands_config.scripts.attempts import Holder
 from errands_config.wire import CallState, Claimed, Outcome
+from errands_workers.offspring import EVERYTHING_BELOW, Offspring
 
 PRESS_SECONDS = 0.5
 """Time between two attempts to end a tool that goes on."""
@@ -26,16 +27,26 @@ class Stop:
 
 
 class Attempt:
-    """The one attempt that a pool process holds.
+    """One attempt that this process holds.
 
     Either it ends by itself first (`end`), or it is asked to stop first (`ask_to_stop`): whichever comes first decides
     what is recorded, and the other changes nothing.
     """
 
-    def __init__(self, claimed: Claimed, queue: str, holder: Holder) -> None:
+    def __init__(
+        self,
+        claimed: Claimed,
+        queue: str,
+        holder: Holder,
+        offspring: Offspring = EVERYTHING_BELOW,
+        leaving: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.claimed = claimed
         self.queue = queue
         self.holder = holder
+        self.offspring = offspring
+        self.leaving = leaving
+        """Whether the worker was told to go."""
         self.deadline = time.monotonic() + claimed.deadline_ms / 1000
         self.stopped = threading.Event()
         """Set once the call is to end; for the tool's own eyes."""
@@ -69,6 +80,11 @@ class Attempt:
         with self._lock:
             if self._press and self._state == "running":
                 self._press()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the tool has neither ended nor been left to itself."""
+        return self._state == "running"
 
     @property
     def out_of_patience_at(self) -> float:

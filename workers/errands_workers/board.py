@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Self
 
 _SLOTS = 256
-_NUMBERS = 2 + 3 * _SLOTS
+_NUMBERS = 3 + 3 * _SLOTS
 _OFFERS_AT = mmap.PAGESIZE * (_NUMBERS * 8 // mmap.PAGESIZE + 1)
-_CONTACT, _OFFERED = 0, 1
-_FIRST = 2
+_CONTACT, _OFFERED, _LEAVING = 0, 1, 2
+_FIRST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,15 @@ class Board:
     def silence_seconds(self) -> float:
         """How long the store has not answered."""
         return (time.monotonic_ns() - self._numbers[_CONTACT]) / 1e9
+
+    def leave(self) -> None:
+        """The worker was told to go."""
+        self._numbers[_LEAVING] = 1
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was."""
+        return bool(self._numbers[_LEAVING])
 
     def offer(self, text: bytes) -> None:
         """Leave the offers, and say with them that this worker is ready."""

@@ -7,7 +7,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,16 +16,19 @@ from typing import Any, Literal
 from errands_config.agent import load_agent
 from errands_config.errors import ConfigError
 from errands_config.glob import matches
+from errands_config.policy import compile_policy
 from errands_config.toolboxes import PythonModule, Script, ScriptFolder, Toolbox, toolboxes_of
 from errands_config.wire import ToolOffer
 from errands_workers.kinds.bash import BashTool, bash_tool
 from errands_workers.kinds.function import FunctionTool
 from errands_workers.kinds.kind import Runnable
-from errands_workers.plan import WorkerPlan
+from errands_workers.plan import Pool, WorkerPlan
 from errands_workers.tool import Tool, ToolOptions
 
 _DESCRIBED_AT_ONCE = 4
 _MAX_STORED_BYTES = 8 * 1024 * 1024
+NOT_COOPERATIVE = "the threads pool runs functions only with @tool(cooperative=True)"
+"""Why it leaves a tool out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,15 @@ class Catalogue:
     offers: tuple[ToolOffer, ...]
     skipped: tuple[str, ...] = ()
     """Executables that cannot be tools, and why: they do not keep the others from being served."""
+    left_out: tuple[str, ...] = ()
+    """Tools that the pool cannot run: functions that are not cooperative, in the threads pool."""
+    policy_queues: tuple[str, ...] = ()
+    """The queues that the policies of its agents send calls to."""
 
     def queues(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        """The queues to serve: those that are wanted, else `default` and every queue that a tool names."""
-        return wanted or tuple(dict.fromkeys(["default", *(offer.queue for offer in self.offers)]))
+        """The queues to serve: those that are wanted, else `default` and every one that a tool or a policy names."""
+        named = (offer.queue for offer in self.offers)
+        return wanted or tuple(dict.fromkeys(["default", *named, *self.policy_queues]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +61,16 @@ class _Found:
     options: ToolOptions
     agents: tuple[str, ...]
 
+    def fits(self, pool: Pool) -> bool:
+        """Whether that pool can run it, which is to say, end it."""
+        return pool == "prefork" or self.kind == "bash" or self.options.cooperative
+
 
 def load_catalogue(plan: WorkerPlan, max_stored_bytes: int = _MAX_STORED_BYTES) -> Catalogue:
     """Find every tool of a plan, import its modules and ask its executables what they are.
 
-    ConfigError for an agent file, folder or module that cannot be used, and for two tools under one name.
+    ConfigError for an agent file, folder or module that cannot be used, for two tools under one name, and if no tool is
+    found that the plan's pool can run.
     """
     boxes = list(_boxes(plan))
     modules = [
@@ -67,11 +80,22 @@ def load_catalogue(plan: WorkerPlan, max_stored_bytes: int = _MAX_STORED_BYTES) 
     by_name: dict[str, _Found] = {}
     for found in (*modules, *scripts):
         by_name[found.name] = _merged(by_name.get(found.name), found)
+    served = {name: found for name, found in by_name.items() if found.fits(plan.pool)}
+    left_out = tuple(name for name in by_name if name not in served)
+    if not served:
+        raise ConfigError(_nothing_left(left_out, skipped))
     return Catalogue(
-        tools={name: found.tool for name, found in by_name.items()},
-        offers=tuple(_offer(found) for found in by_name.values()),
+        tools={name: found.tool for name, found in served.items()},
+        offers=tuple(_offer(found) for found in served.values()),
         skipped=tuple(skipped),
+        left_out=left_out,
+        policy_queues=tuple(_policy_queues(plan)),
     )
+
+
+def _nothing_left(left_out: Collection[str], skipped: Collection[str]) -> str:
+    said = [f"{', '.join(left_out)}: {NOT_COOPERATIVE}"] if left_out else []
+    return "; ".join(["nothing to serve: no tool was found that this worker can run", *said, *skipped])
 
 
 def offered_by(plan: WorkerPlan) -> tuple[ToolOffer, ...]:
@@ -93,6 +117,11 @@ def _boxes(plan: WorkerPlan) -> Iterator[tuple[Toolbox, tuple[str, ...]]]:
         yield ScriptFolder(folder.absolute()), ()
     for module in plan.modules:
         yield PythonModule(module), ()
+
+
+def _policy_queues(plan: WorkerPlan) -> Iterator[str]:
+    for path in plan.agents:
+        yield from compile_policy(load_agent(path, api_key_ids=None)).queues
 
 
 def _can_import_from(folder: Path) -> None:
@@ -181,4 +210,5 @@ def _offer(found: _Found) -> ToolOffer:
         agents=found.agents,
         cancellable=options.cancellable,
         timeout_seconds=options.timeout,
+        rerun_times=options.rerun_on_restart,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,8 +44,11 @@ class ToolContext:
     Usable from any thread of the call. Nothing here waits for the store.
     """
 
-    def __init__(self, facts: CallFacts, stopped: threading.Event, reports: Reports) -> None:
+    def __init__(
+        self, facts: CallFacts, stopped: threading.Event, reports: Reports, leaving: Callable[[], bool] = lambda: False
+    ) -> None:
         self._facts = facts
+        self._leaving = leaving
         self._stopped = stopped
         self._reports = reports
 
@@ -82,9 +86,18 @@ class ToolContext:
     def cancelled(self) -> bool:
         """Whether the call was asked to end, by somebody or by its deadline.
 
-        The tool's own thread is interrupted at the same moment, so this is for the tool's other threads and loops.
+        A cooperative tool has to look at it. The thread of any other sync tool is interrupted at the same moment, so
+        there this is for the tool's other threads and loops.
         """
         return self._stopped.is_set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the worker was told to go: the call has ERRANDS_DRAIN_SECONDS from then on to come to an end.
+
+        Behind that it is lost, or started again elsewhere where the tool or the agent says that this is safe.
+        """
+        return self._leaving()
 
     def raise_if_cancelled(self) -> None:
         """Leave the tool (`CallStopped`) if the call was asked to end."""

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -28,6 +30,8 @@ from errands_workers.settling import settle_incarnation, settle_pool_process
 
 SILENT_SECONDS = 2.0
 """A pool process whose watching thread has not looked for so long, though its call is to end, is killed."""
+SHARED_SILENT_SECONDS = 10.0
+"""The same for a process that runs several calls: with it goes what is nobody's fault, so it is given longer."""
 _CLEARING_SECONDS = 0.5
 _NOT_FOR_WORKERS = ("OPENAI_API_KEY", "ERRANDS_API_KEYS", "ERRANDS_SECRET_KEY")
 
@@ -50,6 +54,8 @@ class Incarnation:
         self._queues = plan.queues
         self._since = 0
         self._is_ready = False
+        self._met = ""
+        """The store that it began with."""
         self._wished: dict[str, float] = {}
 
     # ---- the Celery process
@@ -82,7 +88,8 @@ class Incarnation:
         return self._process.poll() if self._process else None
 
     def stop(self) -> None:
-        """Ask it to take no more calls and to end after those that run."""
+        """Ask it to take no more calls and to end after those that run, and let these know."""
+        self._board.leave()
         if self._process and self.exit_code is None:
             send(self._process.pid, signal.SIGTERM)
 
@@ -94,9 +101,9 @@ class Incarnation:
         kill_below(os.getpid())
         self._board.close()
 
-    def settle(self, reason: str) -> int:
-        """Say, after `end`, that nothing of it is left; answers how many calls that ended. Raises redis-py's errors."""
-        return settle_incarnation(self._store, self.id, reason)
+    def settle(self, reason: str, *, drained: bool) -> Counter[str]:
+        """Say, after `end`, that nothing of it is left; answers what became of its calls. Raises redis-py's errors."""
+        return settle_incarnation(self._store, self.id, reason, drained=drained)
 
     # ---- its lease
 
@@ -106,6 +113,10 @@ class Incarnation:
             answer = run(self._store, beat(self.id, self._facts()))
             self._board.answered()
             self._since = self._since or answer.now
+            if self._met and answer.generation != self._met:
+                log.error("worker.store_replaced", worker=self.id)
+                return replace(answer, state="settled")  # whatever it holds is another store's
+            self._met = answer.generation
             if answer.state == "ok":
                 self._serve(answer)
         except redis.RedisError as away:
@@ -146,7 +157,7 @@ class Incarnation:
         for pid in gone:
             held = [call for call, of in calls.items() if of == pid]
             if lost := settle_pool_process(self._store, self.id, pid, held):
-                log.warning("worker.pool_process_lost", worker=self.id, pid=pid, calls=lost)
+                log.warning("worker.pool_process_lost", worker=self.id, pid=pid, calls=dict(lost))
 
     def _pass_on(self, wishes: Mapping[str, str], calls: Mapping[str, int]) -> None:
         """Nudge the processes whose calls are to end, at every beat until they have."""
@@ -157,7 +168,7 @@ class Incarnation:
 
     def _kill_silent(self, calls: Mapping[str, int]) -> None:
         """A tool that holds the interpreter's lock silences the thread that would end it: the process goes instead."""
-        patience = time.monotonic() - SILENT_SECONDS
+        patience = time.monotonic() - (SILENT_SECONDS if self._plan.pool == "prefork" else SHARED_SILENT_SECONDS)
         wished = {calls[call] for call, since in self._wished.items() if since < patience}
         limit = patience * 1e9
         for sign in self._board.signs():
@@ -171,6 +182,8 @@ class Incarnation:
     def _living_pool(self) -> frozenset[int]:
         if not self._process:
             return frozenset()
+        if self._plan.pool == "threads":  # the Celery process is the only one that runs calls
+            return frozenset({self._process.pid} if self.exit_code is None else ())
         return frozenset(pid for pid in children(self._process.pid) if not is_dead(pid))
 
     def lost_one(self) -> bool:

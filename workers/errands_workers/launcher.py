@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import time
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,13 +22,12 @@ import structlog
 
 from errands_config.settings import Settings
 from errands_config.store import launcher_connection
+from errands_config.wire import CallState
 from errands_workers.incarnation import Incarnation
 from errands_workers.leftovers import sweep_leftovers
 from errands_workers.plan import EXIT_CONFIG, WorkerPlan
 from errands_workers.processes import adopt_orphans
 
-DRAIN_SECONDS = 25.0
-"""How long running calls may take after the worker was told to stop; then they are lost."""
 _TICK_SECONDS = 0.2
 _SWEEP_SECONDS = 10.0
 _SHORT_LIFE_SECONDS = 10.0
@@ -43,12 +43,17 @@ End = Literal["stopped", "died", "settled"]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """How one incarnation ended. `lost`: calls that ended with it; `code`: of the Celery process."""
+    """How one incarnation ended. `calls`: what became of those that it still ran; `code`: of the Celery process."""
 
     end: End
-    lost: int
+    calls: Counter[str]
     code: int | None
     seconds: float
+
+    @property
+    def lost(self) -> int:
+        """Calls that ended with it. One that is started again is not lost."""
+        return self.calls.total() - self.calls[CallState.QUEUED]
 
 
 class Launcher:
@@ -70,7 +75,8 @@ class Launcher:
         with _signals() as inbox:
             while True:
                 life = self._live(inbox)
-                log.info("worker.ended", end=life.end, lost=life.lost, code=life.code)
+                given_back = life.calls[CallState.QUEUED]
+                log.info("worker.ended", end=life.end, lost=life.lost, given_back=given_back, code=life.code)
                 if life.end == "stopped":
                     return 1 if life.lost else 0
                 if life.code == EXIT_CONFIG:
@@ -120,7 +126,7 @@ class Launcher:
         self._hear(inbox)
         if self._stops and not before:
             log.info("worker.stopping", worker=worker.id)
-            self._stop_by = time.monotonic() + DRAIN_SECONDS
+            self._stop_by = time.monotonic() + self._settings.drain_seconds
             worker.stop()
         return self._stops > 1 or (self._stops == 1 and time.monotonic() > self._stop_by)
 
@@ -139,16 +145,17 @@ class Launcher:
         except redis.RedisError as away:
             log.info("worker.sweep_failed", error=type(away).__name__)
 
-    def _farewell(self, worker: Incarnation, end: End) -> int:
+    def _farewell(self, worker: Incarnation, end: End) -> Counter[str]:
         """Settle what has ended. A store that is away is given a moment; then a sweeper does it."""
         give_up = time.monotonic() + _FAREWELL_SECONDS
         while True:
             try:
-                return worker.settle("its worker stopped" if end == "stopped" else "its worker died")
+                drained = end == "stopped"
+                return worker.settle("its worker was told to stop" if drained else "its worker died", drained=drained)
             except redis.RedisError as away:
                 if time.monotonic() > give_up:
                     log.warning("worker.not_settled", worker=worker.id, error=type(away).__name__)
-                    return 0
+                    return Counter()
                 time.sleep(_TICK_SECONDS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from errands_config.wire import Frozen
 
@@ -11,6 +12,10 @@ INCARNATION_VARIABLE = "ERRANDS_INCARNATION"
 DEFAULT_SLOTS = 4
 EXIT_CONFIG = 3
 """Exit code of a worker whose plan cannot be served; starting it again would not help."""
+
+
+Pool: TypeAlias = Literal["prefork", "threads"]
+"""`prefork`: one process a call at a time. `threads`: all calls in the Celery process, for tools that bear it."""
 
 
 class WorkerPlan(Frozen):
@@ -23,9 +28,10 @@ class WorkerPlan(Frozen):
     modules: tuple[str, ...] = ()
     """Python modules by their dotted names."""
     queues: tuple[str, ...] = ()
-    """Empty: `default` and every queue that one of the tools names."""
+    """Empty: `default` and every queue that one of the tools, or the policy of one of the agents, names."""
     slots: int = DEFAULT_SLOTS
-    """Calls at a time: pool processes."""
+    """Calls at a time: pool processes or threads."""
+    pool: Pool = "prefork"
     launcher: int | None = None
     """Process id of the launcher, with which the Celery process dies."""
     board: int | None = None

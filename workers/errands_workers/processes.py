@@ -64,6 +64,34 @@ def children(pid: int) -> list[int]:
     return _children_by_proc(pid) if _ON_LINUX else _parents_by_ps().get(pid, [])
 
 
+def children_by_thread() -> dict[int, list[int]]:
+    """The direct children of this process, by the thread that began them; thread 0 where the system does not tell.
+
+    The first thread has those as well that were adopted, and those whose own thread has ended.
+    """
+    if not _ON_LINUX:
+        return {0: children(os.getpid())}
+    return {thread: _children_of_thread(os.getpid(), thread) for thread in map(int, os.listdir("/proc/self/task"))}
+
+
+def began_at(pid: int) -> int:
+    """When a process began, in ticks of the system: a number that a later one with the same pid does not have.
+
+    0 for one that is gone, and where the system does not tell.
+    """
+    with suppress(OSError, IndexError):
+        return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
+    return 0
+
+
+def variables_of(pid: int) -> dict[str, str]:
+    """The environment that a process was begun with; empty where it is over, another user's, or not to be seen."""
+    with suppress(OSError):
+        words = (_PROC / str(pid) / "environ").read_bytes().decode(errors="replace").split("\0")
+        return dict(word.split("=", 1) for word in words if "=" in word)
+    return {}
+
+
 def descendants(pid: int) -> list[int]:
     """Everything below a process, parents before their children."""
     if not _ON_LINUX:
@@ -83,9 +111,14 @@ def _children_by_proc(pid: int) -> list[int]:
     found: list[int] = []
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in os.listdir(f"/proc/{pid}/task"):
-            with suppress(FileNotFoundError, ProcessLookupError):
-                found.extend(map(int, (_PROC / str(pid) / "task" / task / "children").read_text().split()))
+            found.extend(_children_of_thread(pid, int(task)))
     return found
+
+
+def _children_of_thread(pid: int, thread: int) -> list[int]:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [*map(int, (_PROC / str(pid) / "task" / str(thread) / "children").read_text().split())]
+    return []
 
 
 def _parents_by_ps() -> dict[int, list[int]]:
@@ -97,7 +130,7 @@ def _parents_by_ps() -> dict[int, list[int]]:
     return by_parent
 
 
-def _has_children() -> bool:
+def has_children() -> bool:
     """Whether this process has any child, dead or alive: one system call instead of a walk through `/proc`."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -129,10 +162,15 @@ def kill_below(
     `sparing`: children that live on, with all that is below them. `unreaped`: children of this process for which
     somebody else waits; they count as gone once they are dead.
     """
-    if pid == os.getpid() and not _has_children():
+    if pid == os.getpid() and not has_children():
         return True
+    return kill_all(lambda: _below_but(pid, sparing), unreaped=unreaped, seconds=seconds)
+
+
+def kill_all(find: Callable[[], list[int]], *, unreaped: Collection[int] = (), seconds: float = KILL_SECONDS) -> bool:
+    """Kill what `find` finds until none of it lives; as `kill_below`."""
     give_up = time.monotonic() + seconds
-    while living := [one for one in _below_but(pid, sparing) if not _is_over(one, unreaped)]:
+    while living := [one for one in find() if not _is_over(one, unreaped)]:
         for one in living:
             send(one, signal.SIGKILL)
         if time.monotonic() >= give_up:

@@ -50,6 +50,10 @@ class CallReports:
         self.interval = interval
         self.on_lost = on_lost
         self.closed = threading.Event()
+        self.latest: str | None = None
+        """The newest progress that was not sent yet. This and the next two are the reporter's."""
+        self.next_progress = 0.0
+        self.notified = 0
         self._inbox = inbox
         self._used = False
 
@@ -85,9 +89,8 @@ class Reporter(threading.Thread):
         super().__init__(name="reporter", daemon=True)
         self._store = store
         self._inbox: SimpleQueue[_News] = SimpleQueue()
-        self._latest: _News | None = None
-        self._next_progress = 0.0
-        self._notified = 0
+        self._waiting: set[CallReports] = set()
+        """Calls whose newest progress is sent when its time has come."""
 
     def of(self, claimed: Claimed, *, per_second: float, on_lost: Callable[[], None]) -> CallReports:
         """The reports of one call. `on_lost` is called when the store says that this attempt holds it no more."""
@@ -99,46 +102,52 @@ class Reporter(threading.Thread):
             try:
                 self._take(self._inbox.get(timeout=self._pause()))
             except Empty:
-                self._send_latest()
+                pass
             except redis.RedisError as refused:  # by the script itself: sending it again would not help
                 log.error("worker.report_refused", error=type(refused).__name__)
+            self._send_due(time.monotonic())
 
     def _pause(self) -> float | None:
-        return max(0.0, self._next_progress - time.monotonic()) if self._latest else None
+        if not self._waiting:
+            return None
+        return max(0.0, min(of.next_progress for of in self._waiting) - time.monotonic())
+
+    def _send_due(self, now: float) -> None:
+        for of in [of for of in self._waiting if now >= of.next_progress]:
+            self._send_latest(of)
 
     def _take(self, news: _News) -> None:
-        if news.of.closed.is_set():  # from a thread that outlives its call: nobody is to be told any more
+        of = news.of
+        if of.closed.is_set():  # from a thread that outlives its call: nobody is to be told any more
             return
         match news.kind:
             case "progress":
-                self._latest = news
-                if time.monotonic() >= self._next_progress:
-                    self._send_latest()
+                of.latest = news.text
+                self._waiting.add(of)
             case "notify":
-                self._notified += 1
-                self._send_notify(news)
+                of.notified += 1
+                self._send_notify(of, news.text)
             case "close":
-                self._send_latest()
-                self._next_progress, self._notified = 0.0, 0
-                news.of.closed.set()
+                self._send_latest(of)
+                of.closed.set()
 
-    def _send_notify(self, news: _News) -> None:
-        payload = json_text({"level": "notify", "message": news.text})
-        call, number = news.of.claimed, self._notified
-        if until_answered(lambda: run(self._store, notify(call, number, payload, news.text))) == "lost":
-            news.of.on_lost()
+    def _send_notify(self, of: CallReports, text: str) -> None:
+        payload = json_text({"level": "notify", "message": text})
+        if until_answered(lambda: run(self._store, notify(of.claimed, of.notified, payload, text))) == "lost":
+            of.on_lost()
 
-    def _send_latest(self) -> None:
-        news, self._latest = self._latest, None
-        if not news:
+    def _send_latest(self, of: CallReports) -> None:
+        self._waiting.discard(of)
+        payload, of.latest = of.latest, None
+        if payload is None:
             return
-        self._next_progress = time.monotonic() + news.of.interval
+        of.next_progress = time.monotonic() + of.interval
         try:
-            answer = run(self._store, progress(news.of.claimed, news.text))
+            answer = run(self._store, progress(of.claimed, payload))
         except redis.RedisError:
             return  # dropped: the next one says more
         if answer == "lost":
-            news.of.on_lost()
+            of.on_lost()
 
 
 def _cut_json(payload: str) -> str:

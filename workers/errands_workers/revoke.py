@@ -1,4 +1,4 @@
-"""Our `revoke` and `terminate` in place of Celery's: to revoke a task is to cancel the call, and kills no pool process.
+"""Our `revoke` and `terminate` in place of Celery's: to revoke a task is to cancel the call, and kills no process.
 
 A revoke is a wish like any other, by `operator`, unless a wish stands already: then it only says "look now", which is
 how the orchestrator uses it.

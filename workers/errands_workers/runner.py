@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from errands_config.wire import CallState, Outcome, TaskMessage
 from errands_workers.attempt import Attempt, Stop, failed, stopped_outcome
 from errands_workers.persistence import until_answered
 from errands_workers.pool_process import PoolProcess
-from errands_workers.processes import kill_below, leave_process
+from errands_workers.processes import leave_process
 
 MAX_ERROR_BYTES = 16_384
 
@@ -59,7 +58,8 @@ def _claim(process: PoolProcess, message: TaskMessage) -> Attempt | ClaimRefused
     token = secrets.token_hex(16)
     answer = until_answered(lambda: run(process.store, claim(message, token, process.holder)))
     if not isinstance(answer, ClaimRefused):
-        return Attempt(answer, message.queue, process.holder)
+        offspring = process.manner.offspring_of(answer.call)
+        return Attempt(answer, message.queue, process.holder, offspring, process.leaving)
     if answer.why == "lapsed":
         log.warning("worker.lapsed", worker=process.holder.worker)
         leave_process()
@@ -74,16 +74,17 @@ def _run(process: PoolProcess, attempt: Attempt) -> Outcome:
     reports = process.reporter.of(
         attempt.claimed, per_second=tool.reports_per_second, on_lost=lambda: attempt.ask_to_stop(Stop("lost"))
     )
-    process.ready_for_tool()
-    with process.supervisor.watching(attempt):
-        try:
-            outcome = tool.prepare(attempt.claimed.arguments)(attempt, reports)
-        except ToolError as unfit:
-            outcome = failed(str(unfit), "invalid arguments")
-        except Exception as defect:
-            outcome = _our_defect(attempt, defect)
-        stop = attempt.end()
-    kill_below(os.getpid())
+    process.manner.ready_for_tool()
+    with process.manner.running(attempt.claimed.call):
+        with process.supervisor.watching(attempt):
+            try:
+                outcome = tool.prepare(attempt.claimed.arguments)(attempt, reports)
+            except ToolError as unfit:
+                outcome = failed(str(unfit), "invalid arguments")
+            except Exception as defect:
+                outcome = _our_defect(attempt, defect)
+            stop = attempt.end()
+        attempt.offspring.kill()
     reports.close()
     return stopped_outcome(attempt.claimed, stop) if stop else outcome
 
@@ -110,7 +111,9 @@ def _normalise(outcome: Outcome, max_stored_bytes: int) -> Outcome:
 
 def _finish(process: PoolProcess, attempt: Attempt, outcome: Outcome) -> None:
     claimed = attempt.claimed
-    done = until_answered(lambda: run(process.store, finish(claimed, process.holder, attempt.queue, outcome)))
+    entered = finish(claimed, process.holder, attempt.queue, outcome)
+    done = until_answered(lambda: run(process.store, entered))
+    process.recent.add(entered)
     if done.outcome != "ok":
         log.warning("worker.finish_refused", tool_call_id=claimed.call, why=done.outcome, state=done.detail)
 

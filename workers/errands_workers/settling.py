@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,22 +14,31 @@ from errands_config.scripts.script import run
 from errands_config.scripts.workers import settle
 
 
-def settle_pool_process(store: redis.Redis, incarnation: str, pid: int, calls: Iterable[str]) -> int:
-    """End the calls of a pool process that is gone with everything that it began; answers how many it ended."""
-    return sum(_settle(store, incarnation, call, str(pid), "its pool process died") for call in calls)
+def settle_pool_process(store: redis.Redis, incarnation: str, pid: int, calls: Iterable[str]) -> Counter[str]:
+    """Settle the calls of a pool process that is gone with everything that it began; answers their states now."""
+    return _counted(_settle(store, incarnation, call, "its pool process died", pid=str(pid)) for call in calls)
 
 
-def settle_incarnation(store: redis.Redis, incarnation: str, reason: str) -> int:
-    """Give up an incarnation of which nothing is left, and end its calls; answers how many it ended."""
+def settle_incarnation(store: redis.Redis, incarnation: str, reason: str, *, drained: bool) -> Counter[str]:
+    """Give up an incarnation of which nothing is left, and settle its calls; answers their states now.
+
+    `drained`: the worker was told to go, so that its calls are not to blame for its end.
+    """
     run(store, settle(incarnation))
     calls: Any = store.hkeys(keys.worker_calls(incarnation))
-    return sum(_settle(store, incarnation, call, "", reason) for call in calls)
+    return _counted(_settle(store, incarnation, call, reason, drained=drained) for call in calls)
 
 
-def _settle(store: redis.Redis, incarnation: str, call: str, pid: str, reason: str) -> bool:
+def _counted(states: Iterable[str]) -> Counter[str]:
+    return Counter(state for state in states if state)
+
+
+def _settle(
+    store: redis.Redis, incarnation: str, call: str, reason: str, *, pid: str = "", drained: bool = False
+) -> str:
     record: Any = store.hmget(keys.call(call), *Place.FIELDS)
     place = Place.of(call, record)
     if place is None:
         store.hdel(keys.worker_calls(incarnation), call)
-        return False
-    return bool(run(store, settle_call(place, incarnation, pid=pid, reason=reason)))
+        return ""
+    return run(store, settle_call(place, incarnation, pid=pid, reason=reason, drained=drained))

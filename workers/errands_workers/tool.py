@@ -18,8 +18,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LATER = ("retries", "rerun_on_restart", "cooperative", "redact")
-_OPTIONS = ("queue", "timeout", "cancellable")
+_LATER = ("retries", "redact")
+_OPTIONS = ("queue", "timeout", "rerun_on_restart", "cancellable", "cooperative")
+_SWITCHES = ("cancellable", "cooperative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,11 @@ class ToolOptions:
     queue: str = "default"
     timeout: float | None = None
     """Seconds; the policy of an agent may only shorten it."""
+    rerun_on_restart: int = 0
+    """How often a call may be started again from the beginning when its worker is lost."""
     cancellable: bool = True
+    cooperative: bool = False
+    """It looks at `ctx.cancelled` often, so it need not be interrupted, and may run in a thread beside others."""
 
 
 class Tool(Generic[P, R]):
@@ -59,7 +64,12 @@ class Tool(Generic[P, R]):
 def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(
-    *, queue: str = "default", timeout: float | None = None, cancellable: bool = True
+    *,
+    queue: str = "default",
+    timeout: float | None = None,
+    rerun_on_restart: int = 0,
+    cancellable: bool = True,
+    cooperative: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Offer a function as a tool: `@tool`, or `@tool(queue="gpu", timeout=60)`.
@@ -69,8 +79,13 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     exception is a failed call. Sync tools run one at a time in their process's main thread, async tools on its one
     event loop. What a call leaves running, processes and asyncio tasks, ends with it.
 
-    `queue`: which workers run it; `timeout`: most seconds of one call; `cancellable=False`: a call of it cannot be
-    stopped by asking. Raises ConfigError for an option or a name that cannot be used.
+    `queue`: which workers run it; `timeout`: most seconds of one call; `rerun_on_restart=2`: running it again from the
+    beginning does no harm, so a call whose worker is lost is started again, at most so often; `cancellable=False`: a
+    call of it cannot be stopped by asking; `cooperative=True`: the function stops by itself when `ctx.cancelled` says
+    so, is never interrupted, and bears to run in one process with other calls, so that `--pool threads` serves it as
+    well. A sync one is to look every few seconds, by `ctx.cancelled`, `ctx.raise_if_cancelled()` or `ctx.sleep(...)`;
+    an async one is stopped through its task.
+    Raises ConfigError for an option or a name that cannot be used.
     """
     if function is not None:
         return _made(function, ToolOptions())
@@ -99,6 +114,9 @@ def _checked(options: dict[str, Any]) -> ToolOptions:
         raise ConfigError(fault, path="@tool(queue)")
     if made.timeout is not None and not (made.timeout > 0 and math.isfinite(made.timeout)):
         raise ConfigError("a number of seconds above 0 is expected", path="@tool(timeout)")
-    if not isinstance(made.cancellable, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError("True or False is expected", path="@tool(cancellable)")
+    if type(made.rerun_on_restart) is not int or made.rerun_on_restart < 0:
+        raise ConfigError("a number of times, 0 or more, is expected", path="@tool(rerun_on_restart)")
+    for name in _SWITCHES:
+        if not isinstance(getattr(made, name), bool):
+            raise ConfigError("True or False is expected", path=f"@tool({name})")
     return made

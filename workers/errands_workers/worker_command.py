@@ -18,7 +18,7 @@ from errands_config.store import ping, store_url
 from errands_config.toolboxes import toolboxes_of
 from errands_workers.launcher import Launcher
 from errands_workers.logs import log_to_stderr
-from errands_workers.plan import DEFAULT_SLOTS, WorkerPlan
+from errands_workers.plan import DEFAULT_SLOTS, Pool, WorkerPlan
 
 _POOL_OPTIONS = ("-P", "--pool")
 
@@ -30,6 +30,7 @@ def worker(
     hooks: Annotated[list[Path] | None, Parameter(negative="")] = None,
     queues: str | None = None,
     slots: int = DEFAULT_SLOTS,
+    pool: Pool = "prefork",
 ) -> int:
     """Run tools for agents, until it is told to stop: once, and running calls may end; twice, and they are lost.
 
@@ -46,9 +47,12 @@ def worker(
     hooks
         Folders of hooks.
     queues
-        Queues to serve, separated by commas; else `default` and those that the tools name.
+        Queues to serve, separated by commas; else `default` and those that the tools and the agents' policies name.
     slots
         Calls at a time.
+    pool
+        `prefork`: a process for each slot; everything runs there and can be stopped by force. `threads`: one process
+        for all; it serves executables, and functions with `@tool(cooperative=True)`.
     """
     agents = [Path(word) for word in itertools.takewhile(lambda word: not word.startswith("-"), agent)]
     plan = WorkerPlan(
@@ -57,6 +61,7 @@ def worker(
         modules=tuple(module or ()),
         queues=_names(queues),
         slots=slots,
+        pool=pool,
     )
     options = list(agent[len(agents) :])
     _check(plan, hooks, options)
@@ -84,7 +89,7 @@ def _check(plan: WorkerPlan, hooks: list[Path] | None, options: list[str]) -> No
     if hooks:
         raise NotSupportedYet("hooks are not supported yet; leave it out", path="--hooks")
     if any(option.startswith(_POOL_OPTIONS) for option in options):
-        raise NotSupportedYet("only Celery's prefork pool is supported yet; leave it out", path="--pool")
+        raise ConfigError("give it before the `--`: `errands worker … --pool threads`", path="--pool")
     if plan.slots < 1:
         raise ConfigError("at least 1 is expected", path="--slots")
     if not (plan.agents or plan.tools or plan.modules):

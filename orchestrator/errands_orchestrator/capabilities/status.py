@@ -6,7 +6,7 @@ import orjson
 
 from errands_config.wire import CallState
 from errands_orchestrator.arrivals import Answered, Begun
-from errands_orchestrator.calls import CallRow, ProgressEntry, call_row, progress_of, resolve
+from errands_orchestrator.calls import CallRow, ProgressEntry, call_row, place_in_line, progress_of, resolve
 from errands_orchestrator.capabilities.desk import NOT_FOUND, Desk, when, word
 from errands_orchestrator.session import Reads
 from errands_orchestrator.texts import end_text
@@ -40,7 +40,7 @@ async def answer(desk: Desk) -> Answered:
         return desk.says({"error": NOT_FOUND})
     progress = await progress_of(desk.store, row.id)
     seen = _seen(desk, row, progress)
-    said = _report(desk, row, progress) | _notes(desk, row, seen)
+    said = _report(desk, row, progress) | _notes(desk, row, seen) | await _in_line(desk, row)
     read = (row.id,) if row.state.is_final and said["result"] != OWN_MESSAGE else ()
     return desk.says(said, read=read, seen=seen)
 
@@ -71,6 +71,12 @@ def _notes(desk: Desk, row: CallRow, seen: Reads) -> dict[str, object]:
     if desk.call.woken_by:
         return {"woken_by": desk.call.woken_by}
     return {"note": NOTHING_NEW} if seen.count > 2 and row.state is not CallState.DEFERRED else {}
+
+
+async def _in_line(desk: Desk, row: CallRow) -> dict[str, object]:
+    """Why it does not run although workers are there."""
+    place = await place_in_line(desk.store, row)
+    return {"waiting_for": {"shared_limit": row.limit, "place": place}} if place else {}
 
 
 def _reads(desk: Desk, cid: str) -> Reads | None:

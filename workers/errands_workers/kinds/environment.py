@@ -10,6 +10,9 @@ from errands_config.wire import Claimed
 WORKER_MARK = "ERRANDS_WORKER"
 """The variable by which a process is known as begun for a call of a worker incarnation."""
 
+CALL_MARK = "ERRANDS_TOOL_CALL_ID"
+"""The variable by which a process is known as begun for a call."""
+
 _PASSED_ON = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
 
 
@@ -23,7 +26,7 @@ def call_environment(claimed: Claimed, incarnation: str) -> dict[str, str]:
     """Whose call it is, in our names and in those of the system whose agent files are read."""
     marks = {
         "ERRANDS_SESSION_ID": claimed.session,
-        "ERRANDS_TOOL_CALL_ID": claimed.call,
+        CALL_MARK: claimed.call,
         "ERRANDS_ATTEMPT": str(claimed.attempt),
         WORKER_MARK: incarnation,
         "AGENT_SESSION_ID": claimed.session,

@@ -1,13 +1,13 @@
-"""Python functions as tools: sync ones in the process's main thread, async ones on its one event loop.
+"""Python functions as tools: sync ones in the thread that runs the call, async ones on the process's one event loop.
 
 A function is stopped by an exception in the midst of it. For a sync one the watching thread sends the main thread a
 signal, which also wakes a sleep; its handler raises `CallStopped`, but only into frames that the tool has entered: ours
-are never torn, however the signal and the tool's end may race.
+are never torn, however the signal and the tool's end may race. A cooperative one is told, and left alone: it may run in
+one of many threads.
 """
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import signal
@@ -22,6 +22,7 @@ from errands_config.wire import CallState, Outcome
 from errands_workers.attempt import PRESS_SECONDS, Attempt, failed
 from errands_workers.context import CallFacts, CallStopped, Reports, ToolContext
 from errands_workers.json_text import NotJsonError, json_text
+from errands_workers.kinds.coroutine import run_coroutine
 from errands_workers.kinds.kind import Run
 from errands_workers.schema import ToolSchema
 from errands_workers.tool import Tool
@@ -29,7 +30,9 @@ from errands_workers.tool import Tool
 STOP_SIGNAL = signal.SIGUSR2
 PATIENCE_SECONDS = 3 * PRESS_SECONDS
 """A function that goes on after three requests is ended with its process."""
-_LEFTOVER_SECONDS = 0.5
+COOPERATIVE_SECONDS = 12.0
+"""How long a cooperative function may take to heed its stop. Longer than whoever asked for it waits to see it
+confirmed, so that the answer is that it is not, and what is told later is no contradiction."""
 
 Work = Callable[[], Outcome]
 
@@ -58,16 +61,22 @@ class FunctionTool:
 
 def _run(tool: Tool[..., Any], arguments: dict[str, Any], attempt: Attempt, reports: Reports) -> Outcome:
     given = with_context(tool.schema, arguments, context_of(attempt, reports))
+    function = functools.partial(tool.function, **given)
+    patience = COOPERATIVE_SECONDS if tool.options.cooperative else PATIENCE_SECONDS
     if tool.is_async:
-        return _run_async(functools.partial(tool.function, **given), attempt)
-    return _run_sync(functools.partial(tool.function, **given), attempt)
+        return run_coroutine(lambda: _awaited(function), attempt, patience)
+    if tool.options.cooperative:
+        return _run_sync(function, attempt, press=_told_is_enough, patience=patience)
+    signal.signal(STOP_SIGNAL, functools.partial(_on_stop_signal, attempt))
+    main = threading.get_ident()
+    return _run_sync(function, attempt, press=lambda: signal.pthread_kill(main, STOP_SIGNAL), patience=patience)
 
 
 def context_of(attempt: Attempt, reports: Reports) -> ToolContext:
     """The context of a call."""
     claimed = attempt.claimed
     facts = CallFacts(claimed.call, claimed.session, claimed.attempt, attempt.deadline)
-    return ToolContext(facts, attempt.stopped, reports)
+    return ToolContext(facts, attempt.stopped, reports, attempt.leaving)
 
 
 def with_context(schema: ToolSchema, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -75,10 +84,8 @@ def with_context(schema: ToolSchema, arguments: dict[str, Any], context: ToolCon
     return {**arguments, schema.context: context} if schema.context else arguments
 
 
-def _run_sync(function: Callable[[], Any], attempt: Attempt) -> Outcome:
-    signal.signal(STOP_SIGNAL, functools.partial(_on_stop_signal, attempt))
-    main = threading.get_ident()
-    with attempt.stoppable(lambda: signal.pthread_kill(main, STOP_SIGNAL), PATIENCE_SECONDS):
+def _run_sync(function: Callable[[], Any], attempt: Attempt, *, press: Callable[[], None], patience: float) -> Outcome:
+    with attempt.stoppable(press, patience):
         outcome, error = _entered(lambda: completed(function()))
         if error is not None:
             outcome, worse = _entered(functools.partial(failure, error))
@@ -86,6 +93,10 @@ def _run_sync(function: Callable[[], Any], attempt: Attempt) -> Outcome:
         attempt.end()
     assert outcome is not None
     return outcome
+
+
+def _told_is_enough() -> None:
+    """A cooperative function looks at its context, which knows already."""
 
 
 def _entered(work: Work) -> tuple[Outcome | None, BaseException | None]:
@@ -108,16 +119,6 @@ def _on_stop_signal(attempt: Attempt, _number: int, frame: FrameType | None) -> 
         raise CallStopped
 
 
-def _run_async(function: Callable[[], Coroutine[Any, Any, Any]], attempt: Attempt) -> Outcome:
-    loop = _loop()
-    task = loop.create_task(_awaited(function))
-    with attempt.stoppable(lambda: _cancel(loop, task), PATIENCE_SECONDS):
-        loop.run_until_complete(asyncio.wait([task]))
-        attempt.end()
-    loop.run_until_complete(_end_leftovers())
-    return _never_begun() if task.cancelled() else task.result()
-
-
 async def _awaited(function: Callable[[], Coroutine[Any, Any, Any]]) -> Outcome:
     try:
         return completed(await function())
@@ -125,34 +126,11 @@ async def _awaited(function: Callable[[], Coroutine[Any, Any, Any]]) -> Outcome:
         return _told(error)
 
 
-def _never_begun() -> Outcome:
-    return failed("it was cancelled before it began", "CancelledError")
-
-
 def _told(error: BaseException) -> Outcome:
     try:
         return failure(error)
     except BaseException as worse:
         return unspeakable(error, worse)
-
-
-def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Outcome]) -> None:
-    loop.call_soon_threadsafe(task.cancel)
-
-
-@functools.cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """One loop for the life of the process, so that a client kept in a module serves every call."""
-    return asyncio.new_event_loop()
-
-
-async def _end_leftovers() -> None:
-    """Cancel the tasks that the call began and did not wait for: nothing of a call runs after its end."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    if left:
-        await asyncio.wait(left, timeout=_LEFTOVER_SECONDS)
 
 
 def completed(value: object) -> Outcome:

@@ -20,14 +20,14 @@ import structlog
 from errands_workers.attempt import Attempt
 from errands_workers.context import Reports
 from errands_workers.kinds.output import Ends, Lines
-from errands_workers.processes import descendants, is_dead, kill_below, send_to_group
+from errands_workers.processes import send_to_group
 
 log = structlog.get_logger()
 
 GRACE_SECONDS = 0.5
 """Between the request to end, which a script may obey in its own way, and the kill."""
 PATIENCE_SECONDS = 15.0
-"""How long the whole of it may take before the pool process is given up."""
+"""How long the whole of it may take before it is brought to an end without the script's doing."""
 _CHUNK = 65_536
 _STDERR_KEPT = 65_536
 _NEWS_SECONDS = 0.1
@@ -57,6 +57,7 @@ class ScriptRun:
         with ExitStack() as cleanup:  # ends the process should any of this fail
             cleanup.enter_context(self._process)
             cleanup.enter_context(self._selector)
+            self._attempt.offspring.began(self._process.pid)
             cleanup.callback(self._leave_nothing)
             self._watch_streams()
             self._watch_exit(cleanup)
@@ -146,7 +147,7 @@ class ScriptRun:
         if self._process.poll() is None:
             return False
         graceful = self._asked_at is not None and time.monotonic() < self._asked_at + GRACE_SECONDS
-        return not (graceful and any(not is_dead(pid) for pid in descendants(os.getpid())))
+        return not (graceful and self._attempt.offspring.lives())
 
     def _force(self) -> None:
         """Ask the process to end once the call is to stop, and end all of it when the grace is over."""
@@ -159,9 +160,9 @@ class ScriptRun:
             self._leave_nothing()
 
     def _leave_nothing(self) -> None:
-        """Kill everything that this process began: a pool process has nothing below it but its one call."""
+        """Kill everything that the call began."""
         mine = () if self._process.returncode is not None else (self._process.pid,)
-        if not kill_below(os.getpid(), unreaped=mine):
+        if not self._attempt.offspring.kill(unreaped=mine):
             log.error("worker.tool_survives_kill", tool_call_id=self._attempt.claimed.call)
 
     def _pause(self) -> float:
