@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv. A fresh machine has Python >= 3.11 with venv and pip, and make.
-.PHONY: help setup demo test check mutants bench lock
+.PHONY: help setup demo test check docs mutants bench lock
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
@@ -28,6 +28,9 @@ check: .venv/.ready ## format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/pyright
+
+docs: .venv/.ready ## write the reference pages anew from the code
+	@$(BIN)/python -m docs.generate
 
 mutants: .venv/.ready ## break the code in named ways; each must turn a test red
 	@$(BIN)/python -m tests.mutants

@@ -1,0 +1,63 @@
+"""The page of events against what really stands in the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+import redis
+from docs.generate.events import CALL_FACTS, CALL_WORDS
+from tests.integration.script_scenes import Scene, cancelling
+
+from errands_config import keys
+from errands_config.scripts import attempts, calls, workers
+from errands_config.wire import CallState, Outcome
+
+
+@pytest.fixture
+def scene(store: redis.Redis) -> Scene:
+    made = Scene(store)
+    made.owned()
+    return made
+
+
+def complete(scene: Scene) -> None:
+    scene.run(attempts.progress(scene.running(), '{"line":"x"}'))
+    claimed = scene.running("c2", token="a2", provider_id="p2")
+    scene.run(attempts.finish(claimed, attempts.Holder("w1", 11), "default", Outcome(state=CallState.COMPLETED)))
+
+
+def fail(scene: Scene) -> None:
+    scene.ended(Outcome(state=CallState.FAILED, error="x", error_kind="ValueError"))
+
+
+def time_out(scene: Scene) -> None:
+    scene.ended(Outcome(state=CallState.TIMED_OUT, timeout_seconds=2.5))
+
+
+def cancel(scene: Scene) -> None:
+    scene.ended(Outcome(state=CallState.CANCELLED, by="user", reason="enough"))
+    scene.queued("c2")
+    scene.run(cancelling(scene.place("c2")))
+
+
+def lose(scene: Scene) -> None:
+    scene.running()
+    scene.run(workers.settle("w1"))
+    scene.run(calls.settle_call(scene.place(), "w1"))
+
+
+@pytest.mark.parametrize("happens", [complete, fail, time_out, cancel, lose], ids=lambda it: it.__name__)
+def test_the_events_of_a_call_have_the_facts_that_their_page_lists(
+    happens: Callable[[Scene], None], scene: Scene
+) -> None:
+    happens(scene)
+
+    told = [fields for _, fields in cast("Any", scene.store.xrange(keys.events(scene.sid)))]
+    assert told
+    for event in told:
+        state = event["kind"].removeprefix("tool_call.")
+        never_started = state == "cancelled" and event["tool_call_id"] == "c2"
+        own = {fact for fact in CALL_WORDS[state][1] if not (never_started and fact == "elapsed_ms")}
+        assert event.keys() - {"kind", "at"} == {*CALL_FACTS, *own}
