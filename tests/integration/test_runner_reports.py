@@ -134,14 +134,14 @@ def test_a_notify_waits_for_a_store_that_is_away_and_is_mail_once_though_it_was_
 
 def test_a_dead_pool_process_ends_its_own_calls_only(desk: Desk, call: Claimed):
     other = claimed(desk, Holder("w", 4712))
-    assert settle_pool_process(desk.store, "w", 4711, [call.call, other.call]) == 1
+    assert settle_pool_process(desk.store, "w", 4711, [call.call, other.call]) == {"orphaned": 1}
     assert (desk.state(call.call), desk.state(other.call)) == (CallState.ORPHANED, CallState.RUNNING)
 
 
 def test_an_incarnation_that_is_given_up_ends_all_its_calls_once(desk: Desk, call: Claimed):
     other = claimed(desk, Holder("w", 4712))
-    assert settle_incarnation(desk.store, "w", "its worker died") == 2
-    assert settle_incarnation(desk.store, "w", "its worker died") == 0
+    assert settle_incarnation(desk.store, "w", "its worker died", drained=False) == {"orphaned": 2}
+    assert settle_incarnation(desk.store, "w", "its worker died", drained=False) == {}
     assert desk.end(call.call).reason == "its worker died"
     assert desk.state(other.call) == CallState.ORPHANED
     assert desk.store.zscore(keys.WORKERS, "w") is None
@@ -149,5 +149,5 @@ def test_an_incarnation_that_is_given_up_ends_all_its_calls_once(desk: Desk, cal
 
 def test_a_call_without_a_record_is_forgotten(desk: Desk, store: redis.Redis):
     store.hset(keys.worker_calls("w"), "gone", 1)
-    assert settle_incarnation(store, "w", "its worker died") == 0
+    assert settle_incarnation(store, "w", "its worker died", drained=False) == {}
     assert store.hlen(keys.worker_calls("w")) == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import redis
-from tests.integration.script_scenes import HOLDER, QUEUE, Scene, cancelling, policy
+from tests.integration.script_scenes import DONE, HOLDER, QUEUE, Scene, cancelling, policy
 
 from errands_config import keys
 from errands_config.scripts import attempts, calls
@@ -114,3 +114,14 @@ def test_a_worker_that_was_told_to_go_is_not_held_against_its_calls(scene: Scene
         claimed_again(scene, attempt)
 
     assert scene.state() == "running"
+
+
+def test_the_lost_attempt_cannot_end_the_one_that_runs_now(scene: Scene) -> None:
+    first = scene.running(call_policy=policy(rerun_times=1))
+    settled(scene)
+    second = claimed_again(scene, 2)
+
+    assert scene.run(attempts.finish(first, HOLDER, QUEUE, DONE)).outcome == "lost"
+    assert scene.state() == "running"
+    assert scene.run(attempts.finish(second, HOLDER, QUEUE, DONE)).outcome == "ok"
+    assert scene.completion_letters()[0]["starts"] == "2"
