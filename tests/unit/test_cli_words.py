@@ -1,4 +1,4 @@
-"""Exit codes, complaints, tables, findings: the small pure parts of the command line."""
+"""Exit codes, complaints, tables: the small pure parts of the command line."""
 
 import json
 from dataclasses import replace
@@ -10,8 +10,6 @@ from errands_config.agent import parse_agent
 from errands_config.errors import ConfigError, Conflict, ErrandsError, NotFound, NotSupportedYet, StoreUnreachable
 from errands_config.wire import ToolOffer
 from errands_orchestrator.catalogue import LiveOffer
-from errands_orchestrator.cli import checks
-from errands_orchestrator.cli.checks import LiveWorker
 from errands_orchestrator.cli.complaint import complaint_of
 from errands_orchestrator.cli.ending import how_to_go_on
 from errands_orchestrator.cli.exit_codes import MEANINGS, Exit, UsageError, exit_of
@@ -21,7 +19,6 @@ from errands_orchestrator.cli.tools import offered
 from errands_orchestrator.cli.watching import Ending
 
 OFFER = ToolOffer(name="lint", description="", parameters="{}", digest="a" * 64, kind="bash", agents=("demo",))
-WORKER = LiveWorker("w1", "host", ("default",), "4", 100)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,6 @@ def test_tools_under_one_name_with_two_digests_are_a_conflict() -> None:
         ("a" * 64, 2, True),
         ("b" * 64, 1, True),
     ]
-    assert [finding.level for finding in checks.catalogue_findings([LiveOffer("w1", OFFER), other])] == ["wrong"]
 
 
 @pytest.mark.parametrize(("concurrency", "slots"), [(1, "4"), (9, "9")])
@@ -93,62 +89,3 @@ def test_a_worker_of_our_own_has_at_least_four_slots_or_as_many_as_the_agent_may
     command = OwnWorker(agent, Path("/x/agent.json")).command
 
     assert command[-3:] == ["/x/agent.json", "--slots", slots]
-
-
-def test_a_worker_of_our_own_serves_the_queues_that_the_policy_names() -> None:
-    rule = {"tool": "t", "disposition": {"tag": "runAsync", "queue": "slow"}}
-    written = {"slug": "a", "toolCallPolicyConfig": {"rules": [rule]}}
-
-    command = OwnWorker(parse_agent(json.dumps(written), origin="test"), Path("/x/agent.json")).command
-
-    assert command[-2:] == ["--queues", "default,slow"]
-
-
-GOOD = {"redis_version": "7.2.4", "cluster_enabled": 0, "maxmemory_policy": "noeviction", "aof_enabled": 1}
-
-
-@pytest.mark.parametrize(
-    ("changed", "wrong"),
-    [
-        ({}, []),
-        ({"server_name": "valkey", "valkey_version": "9.1.2", "redis_version": "7.2.4"}, []),
-        ({"redis_version": "6.2.14"}, ["version"]),
-        ({"cluster_enabled": 1}, ["cluster"]),
-        ({"maxmemory_policy": "allkeys-lru"}, ["eviction"]),
-        ({"aof_enabled": 0}, ["persistence"]),
-    ],
-)
-def test_a_store_is_judged_by_what_it_says_of_itself(changed: dict[str, object], wrong: list[str]) -> None:
-    findings = list(checks.store_findings({**GOOD, **changed}, "everysec"))
-
-    assert [finding.check for finding in findings if finding.level == "wrong"] == wrong
-    assert all(finding.advice for finding in findings if finding.level != "ok")
-
-
-@pytest.mark.parametrize(
-    ("appendfsync", "level", "word"),
-    [("always", "ok", "durable"), ("everysec", "ok", "fast"), ("no", "wrong", "crash"), (None, "note", "make sure")],
-)
-def test_durability_is_said_by_its_name(appendfsync: str | None, level: str, word: str) -> None:
-    finding = list(checks.store_findings(GOOD, appendfsync))[-1]
-
-    assert finding.level == level
-    assert word in finding.text + finding.advice
-
-
-def test_a_silent_worker_and_a_queue_without_one_are_wrong() -> None:
-    silent = replace(WORKER, silent_ms=60_000)
-
-    assert [finding.level for finding in checks.worker_findings([WORKER, silent], 5_000)] == ["ok", "wrong"]
-    assert [finding.level for finding in checks.worker_findings([], 5_000)] == ["note"]
-    assert [finding.text for finding in checks.queue_findings({"default": 3, "slow": 2, "idle": 0}, [WORKER])] == [
-        "2 calls wait on queue slow, which no worker serves"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("mode", "ours", "level"),
-    [(None, True, "ok"), (0o40700, True, "ok"), (0o40755, True, "wrong"), (0o40700, False, "wrong")],
-)
-def test_the_home_folder_is_for_its_owner_alone(mode: int | None, ours: bool, level: str) -> None:
-    assert checks.home_finding("/h", mode, ours=ours).level == level

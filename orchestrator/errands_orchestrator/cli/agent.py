@@ -23,7 +23,7 @@ agent_commands = App(name="agent", help="Check agent files, print their schema, 
 
 def checked_agent(file: Path, settings: Settings) -> Agent:
     """The agent of a file whose keys and toolboxes are there. Raises ConfigError."""
-    agent = load_agent(file, api_key_ids=settings.api_keys.keys())
+    agent = load_agent(file, api_key_ids=settings.api_keys.keys(), limit_names=settings.limits.keys())
     toolboxes_of(agent, file.parent)
     return agent
 

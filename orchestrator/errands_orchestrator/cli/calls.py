@@ -9,49 +9,33 @@ import orjson
 from cyclopts import App, Parameter
 
 from errands_config import keys
+from errands_config.wire import CallState, Outcome
 from errands_orchestrator import reads
-from errands_orchestrator.calls import CallRow, ProgressEntry, progress_of
+from errands_orchestrator.call_search import wanted_calls
+from errands_orchestrator.calls import CallRow, ProgressEntry, place_in_line, progress_of
 from errands_orchestrator.capabilities.desk import when
-from errands_orchestrator.cli.cancelling import cancelled
+from errands_orchestrator.cli.call_fields import COLUMNS, call_fields
+from errands_orchestrator.cli.cancel import cancel
 from errands_orchestrator.cli.connecting import Reached, with_store
-from errands_orchestrator.cli.finding import existing_call, newest_calls
+from errands_orchestrator.cli.finding import Filters, existing_call
 from errands_orchestrator.cli.following import events_after, present
 from errands_orchestrator.cli.output import AsJson, Limit, Row, print_facts, print_json, print_rows, print_text
 from errands_orchestrator.cli.progress import in_short
 
 call_commands = App(name="calls", help="List, show, follow and cancel tool calls.", version_flags=[])
 
-COLUMNS = ("tool_call_id", "tool", "status", "attempt", "worker", "queued_at", "started_at", "completed_at")
+call_commands.command(cancel)
 
 
 @call_commands.command
-def ls(
-    *,
-    session: Annotated[str | None, Parameter(help="Only the calls of this session.")] = None,
-    limit: Limit = 50,
-    as_json: AsJson = False,
-) -> None:
+def ls(*, filters: Filters | None = None, limit: Limit = 50, as_json: AsJson = False) -> None:
     """List calls, newest first."""
-    rows = with_store(lambda store, _: newest_calls(store, session, limit))
-    print_rows([call_fields(row) for row in rows], COLUMNS, as_json=as_json, nothing="no calls")
+    narrowed = filters or Filters()
 
+    async def work(store: reads.Store, _: Reached) -> list[CallRow]:
+        return await wanted_calls(store, narrowed.wanted(await reads.now_ms(store)), limit)
 
-def call_fields(row: CallRow) -> Row:
-    """A call as lists show it."""
-    return {
-        "tool_call_id": row.id,
-        "provider_call_id": row.provider_id or None,
-        "task_handle": None,
-        "session_id": row.session,
-        "tool": row.tool,
-        "status": str(row.state),
-        "attempt": row.attempt,
-        "label": row.label or None,
-        "worker": row.worker or None,
-        "queued_at": when(row.queued_at),
-        "started_at": when(row.started_at),
-        "completed_at": when(row.ended_at),
-    }
+    print_rows([call_fields(row) for row in with_store(work)], COLUMNS, as_json=as_json, nothing="no calls")
 
 
 @call_commands.command
@@ -63,9 +47,30 @@ def show(call: str, /, *, as_json: AsJson = False) -> None:
 async def _whole(store: reads.Store, cid: str) -> Row:
     row = await existing_call(store, cid)
     policy, arguments = await reads.fields(store, keys.call(cid), ("policy", "arguments"))
-    ended = row.outcome.model_dump(exclude={"state"}, exclude_defaults=True) if row.outcome else {}
-    kept = {"queue": row.queue, "policy": orjson.loads(policy or "{}"), "arguments": orjson.loads(arguments or "{}")}
-    return {**call_fields(row), **kept, **ended}
+    waits = {"shared_limit": row.limit or None, "place": await place_in_line(store, row) or None}
+    kept = {
+        "queue": row.queue,
+        **waits,
+        "policy": orjson.loads(policy or "{}"),
+        "arguments": orjson.loads(arguments or "{}"),
+    }
+    return {**call_fields(row), **kept, **_end(row.outcome)}
+
+
+def _end(outcome: Outcome | None) -> Row:
+    """How a call ended; null where that does not apply."""
+    ended = outcome or Outcome(state=CallState.RUNNING)
+    completed = ended.state is CallState.COMPLETED
+    return {
+        "result": ended.result if completed else None,
+        "result_type": ended.result_type if completed else None,
+        "error": ended.error or None,
+        "error_kind": ended.error_kind or None,
+        "by": ended.by or None,
+        "reason": ended.reason or None,
+        "confirmed": ended.confirmed if ended.state is CallState.CANCELLED else None,
+        "timeout_seconds": ended.timeout_seconds,
+    }
 
 
 @call_commands.command
@@ -109,16 +114,3 @@ async def _unseen(store: reads.Store, cid: str, seen: set[str]) -> list[Progress
     fresh = [entry for entry in reversed(await progress_of(store, cid)) if entry.seq not in seen]
     seen.update(entry.seq for entry in fresh)
     return fresh
-
-
-@call_commands.command
-def cancel(
-    call: str,
-    /,
-    *,
-    reason: Annotated[str, Parameter(help="Why; it is kept with the call.")] = "cancelled from the command line",
-    as_json: AsJson = False,
-) -> None:
-    """Ask for the end of a call and wait up to 10 s for it. Exit code 5 if it had ended before."""
-    told = with_store(lambda store, there: cancelled(store, there, call, reason))
-    print_facts(told, as_json=as_json)

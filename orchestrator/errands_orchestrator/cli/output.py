@@ -39,7 +39,7 @@ def print_rows(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool, no
     if as_json:
         print_json(rows)
     elif rows:
-        _write(table([[_cell(row[column]) for column in columns] for row in rows], columns))
+        _write(table_of(rows, columns))
     else:
         say(nothing)
 
@@ -58,6 +58,11 @@ def print_facts(facts: Row, *, as_json: bool) -> None:
 def say(text: str) -> None:
     """A line for the person on stderr."""
     print(for_terminal(text), file=sys.stderr, flush=True)  # noqa: T201 - this is the place that prints
+
+
+def table_of(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """Some `columns` of rows as a table; no value can break its line."""
+    return table([[_cell(row[column]) for column in columns] for row in rows], columns)
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from errands_orchestrator.cli.cancelling import cancelled
 from errands_orchestrator.cli.connecting import Reached
 from errands_orchestrator.cli.finding import existing_call
 from errands_orchestrator.cli.following import events_after
+from errands_orchestrator.cli.interrupts import interrupts
 from errands_orchestrator.cli.output import say
 from errands_orchestrator.cli.own_log import own_log
 from errands_orchestrator.cli.patience import until_over
@@ -52,7 +53,8 @@ async def called(there: Reached, name: str, arguments: str) -> CallRow:
         with own_log(there.settings.home):
             async with orchestrator(there.settings, only=sid, logs=False):
                 cid = await _published(store, there.settings, sid, offer, arguments)
-                await until_over(_end(there, sid, cid), lambda: _stop(store, there, cid), None)
+                with interrupts() as pressed:
+                    await until_over(_end(there, sid, cid), lambda: _stop(store, there, cid), pressed, None)
         return await existing_call(store, cid)
 
 
@@ -90,7 +92,7 @@ async def _published(store: reads.Store, settings: Settings, sid: str, offer: To
         slug=owned.head.slug,
     )  # fmt: skip
     answers = [await arun(store, scripts.commit(sid, token, step, LEASE_MS))]
-    answers.append(await arun(store, scripts.park(sid, token, "idle", None, LEASE_MS)))
+    answers.append(await arun(store, scripts.park(sid, token, scripts.Rest("idle"), LEASE_MS)))
     if any(answer.outcome == "stale" for answer in answers):
         raise Conflict(f"session {sid} was taken by somebody else")
     if settings.broker_url is not None:
