@@ -17,11 +17,16 @@ def serve() -> None:
 
     Any number may run; each session is stepped by one of them. When one stops, the others go on with its sessions.
     """
-    if importlib.util.find_spec("openai") is None:
-        raise ConfigError("an orchestrator needs more than a worker does: pip install 'errands[orchestrator]'")
+    check_installation()
     log_to_stderr()
     with reached(load_settings()) as there:
         asyncio.run(_serve(there.settings))
+
+
+def check_installation() -> None:
+    """Raises ConfigError where only what a worker needs is installed."""
+    if importlib.util.find_spec("openai") is None:
+        raise ConfigError("an orchestrator needs more than a worker does: pip install 'errands[orchestrator]'")
 
 
 async def _serve(settings: Settings) -> None:
