@@ -20,4 +20,3 @@ FROM worker AS flower
 USER root
 RUN uv pip install --system --no-cache --constraint requirements.lock ".[flower]"
 USER errands
-ENTRYPOINT ["celery"]

@@ -10,8 +10,8 @@ from errands_config.agent import Agent, load_agent, parse_agent
 from errands_config.settings import Settings
 from errands_config.toolboxes import toolboxes_of
 from errands_orchestrator import reads
-from errands_orchestrator.cli.published import published
 from errands_orchestrator.definitions import StoredAgent, stored
+from errands_orchestrator.published import published
 
 AgentLike: TypeAlias = "Agent | Path | str"
 """A file, a parsed agent, or the slug of a published one. A `str` with a slash or a suffix is a path."""

@@ -82,7 +82,9 @@ class Person:
     @classmethod
     def at(cls, folder: Path) -> Person:
         """Somebody in a folder with no settings at all."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ERRANDS_", "OPENAI_"))}
+        # the size of a terminal is the terminal's to say
+        foreign = ("ERRANDS_", "OPENAI_", "COLUMNS", "LINES")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         return cls(folder, {**kept, "ERRANDS_HOME": str(folder / "home"), "NO_PROXY": "127.0.0.1"})
 
     def having(self, **variables: str) -> Person:

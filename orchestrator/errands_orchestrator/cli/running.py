@@ -21,11 +21,11 @@ from errands_orchestrator.cli.following import Point
 from errands_orchestrator.cli.interrupts import interrupts
 from errands_orchestrator.cli.manner import Manner
 from errands_orchestrator.cli.output import say
-from errands_orchestrator.cli.published import publish
 from errands_orchestrator.cli.tools_at_hand import AtHand, tools_at_hand
 from errands_orchestrator.cli.watching import Watched
 from errands_orchestrator.definitions import StoredAgent, definitions
 from errands_orchestrator.models.choosing import choosing
+from errands_orchestrator.published import publish
 
 
 @dataclass(frozen=True, slots=True)

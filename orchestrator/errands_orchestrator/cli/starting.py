@@ -15,11 +15,11 @@ from errands_orchestrator.cli.exit_codes import Exit
 from errands_orchestrator.cli.following import Point
 from errands_orchestrator.cli.manner import Manner
 from errands_orchestrator.cli.output import print_json, print_text, say
-from errands_orchestrator.cli.published import published
 from errands_orchestrator.cli.stepping import one_step, step_facts, tell_step
 from errands_orchestrator.cli.tools_at_hand import tools_at_hand
 from errands_orchestrator.cli.watching import Watched
 from errands_orchestrator.definitions import StoredAgent, definitions, stored
+from errands_orchestrator.published import published
 
 
 @dataclass(frozen=True, slots=True)
