@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv. A fresh machine has Python >= 3.11 with venv and pip, and make.
-.PHONY: help setup demo test check docs mutants bench lock
+.PHONY: help setup demo test check docs mutants faults bench lock
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
@@ -34,6 +34,11 @@ docs: .venv/.ready ## write the reference pages anew from the code
 
 mutants: .venv/.ready ## break the code in named ways; each must turn a test red
 	@$(BIN)/python -m tests.mutants
+
+SEED ?= 1
+MINUTES ?= 3
+faults: .venv/.ready ## kill, freeze and cut off every part by a seed: SEED=1 MINUTES=3
+	@$(BIN)/python -m tests.faults --seed $(SEED) --minutes $(MINUTES)
 
 bench: .venv/.ready ## measure against Celery, alternately in one run
 	@$(BIN)/python -m bench

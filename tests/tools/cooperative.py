@@ -124,3 +124,9 @@ def hold_the_interpreter(duration: float) -> str:
     while time.monotonic() < until:
         sum(range(10_000_000))
     return "done"
+
+
+@tool(cooperative=True)
+def echo_text(text: str) -> str:
+    """Give a text back."""
+    return text

@@ -17,6 +17,8 @@ from errands_config.scripts.script import Invocation, run
 
 KEPT_SECONDS = 5.0
 """How far back a store may forget: two seconds, and some time to notice."""
+KEPT_CHARACTERS = 16 * 1024 * 1024
+"""Of all of them together; of more, the newest."""
 
 
 class RecentFinishes:
@@ -25,12 +27,16 @@ class RecentFinishes:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: deque[tuple[float, Invocation[Finished]]] = deque()
+        self._characters = 0
         self._run_id = ""
 
     def add(self, finish: Invocation[Finished]) -> None:
         """Keep one that the store has answered."""
         with self._lock:
             self._kept.append((time.monotonic(), finish))
+            self._characters += _size(finish)
+            while self._characters > KEPT_CHARACTERS and len(self._kept) > 1:
+                self._drop_oldest()
 
     def meet(self, store: redis.Redis) -> int:
         """Look whether the store is another process than before, and send it what it may have forgotten.
@@ -52,4 +58,12 @@ class RecentFinishes:
     def _drop_older_than(self, moment: float) -> None:
         with self._lock:
             while self._kept and self._kept[0][0] < moment:
-                self._kept.popleft()
+                self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        _, finish = self._kept.popleft()
+        self._characters -= _size(finish)
+
+
+def _size(finish: Invocation[Finished]) -> int:
+    return sum(len(part) for part in finish.args if isinstance(part, str))
