@@ -57,13 +57,19 @@ def rss_bytes() -> int:
 
 def busy_share(seconds: float = 1.0) -> float:
     """How much of all cores is in use, 0 to 1. Asked while nothing of ours runs, it is what others use."""
-    busy, whole = _machine()
+    before = machine_now()
     time.sleep(seconds)
-    later_busy, later_whole = _machine()
-    return (later_busy - busy) / max(1, later_whole - whole)
+    return share_since(before)
 
 
-def _machine() -> tuple[int, int]:
+def share_since(before: tuple[int, int]) -> float:
+    """How much of all cores was in use since `machine_now` answered this, 0 to 1."""
+    busy, whole = machine_now()
+    return (busy - before[0]) / max(1, whole - before[1])
+
+
+def machine_now() -> tuple[int, int]:
+    """Ticks of all cores so far: in use, and all."""
     user, nice, system, idle, wait, irq, soft, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
     busy = user + nice + system + irq + soft + steal
     return busy, busy + idle + wait
