@@ -24,6 +24,7 @@ from errands_orchestrator.dispatcher import Dispatcher
 from errands_orchestrator.publishing import publishing
 from errands_orchestrator.session import NewCall, Session
 from errands_orchestrator.sessions import new_id, new_token
+from errands_orchestrator.turn import with_own
 
 NO_MODEL = '{"slug": "tools-call", "flavor": "Scripted", "modelUrl": "none"}'
 """The agent of such a session. Its script is empty, so that nothing is ever asked of a model."""
@@ -94,9 +95,8 @@ def _agent() -> Agent:
 
 
 def _new_call(offer: ToolOffer, arguments: str) -> NewCall:
-    policy = compile_policy(_agent()).resolve(offer.name, None)
-    seconds = min(policy.timeout_seconds, offer.timeout_seconds or policy.timeout_seconds)
+    policy = with_own(compile_policy(_agent()).resolve(offer.name, None), offer)
     return NewCall(
-        id=new_id(), tool=offer.name, arguments=arguments, provider_id="", turn=0, position=0,
-        policy=policy.model_copy(update={"timeout_seconds": seconds}), queue=offer.queue,
+        id=new_id(), tool=offer.name, arguments=arguments, provider_id="", turn=0, position=0, policy=policy,
+        queue=offer.queue,
     )  # fmt: skip

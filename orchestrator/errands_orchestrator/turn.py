@@ -11,7 +11,7 @@ from itertools import count
 from pydantic import JsonValue
 
 from errands_config.text import clean
-from errands_config.wire import CallState, Outcome, ToolOffer
+from errands_config.wire import CallPolicy, CallState, Outcome, ToolOffer
 from errands_orchestrator.arguments import Arguments, read_arguments
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.capabilities.offers import CapabilityOffer, capability_offers
@@ -111,10 +111,7 @@ def _record(brief: Brief, made: _Made, turn: int) -> NewCall:
     queue = policy.queue or "default"
     if isinstance(made.offer, ToolOffer):
         queue = policy.queue or made.offer.queue
-        own_limit = made.offer.timeout_seconds or math.inf
-        times = policy.rerun_times or made.offer.rerun_times
-        own = {"timeout_seconds": min(policy.timeout_seconds, own_limit), "rerun_times": times}
-        policy = policy.model_copy(update=own)
+        policy = with_own(policy, made.offer)
     return NewCall(
         id=made.id,
         tool=made.shown.name,
@@ -126,6 +123,13 @@ def _record(brief: Brief, made: _Made, turn: int) -> NewCall:
         queue=queue,
         outcome=made.refusal,
     )
+
+
+def with_own(policy: CallPolicy, offer: ToolOffer) -> CallPolicy:
+    """The policy of a call with what its tool says of itself: the shorter limit, and reruns if the policy has none."""
+    own_limit = offer.timeout_seconds or math.inf
+    times = policy.rerun_times or offer.rerun_times
+    return policy.model_copy(update={"timeout_seconds": min(policy.timeout_seconds, own_limit), "rerun_times": times})
 
 
 def _tracked(record: NewCall, now: int, max_bytes: int) -> TrackedCall:

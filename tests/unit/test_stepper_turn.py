@@ -244,3 +244,14 @@ def test_arguments_too_deep_for_the_schemas_reader_are_refused_in_words() -> Non
     read = read_arguments('{"value":' + "[" * 600 + "]" * 600 + "}", schema)
 
     assert read.fault.startswith("nested too deeply to be checked")
+
+
+def test_a_tool_that_may_run_again_does_so_unless_the_policy_says_how_often() -> None:
+    mine = make_offer("mine", rerun_times=2)
+    wrapper = {"match": {"tool": "mine"}, "decorators": [{"tag": "rerunOnRestart", "times": 5}]}
+    for wrappers, times in (([], 2), ([wrapper], 5)):
+        rules = {"default": {"tag": "runAsync"}, "wrappers": wrappers}
+        driver = Driver(make_brief(offers=[mine], toolCallPolicyConfig=rules))
+        driver.begin_run()
+        driver.take(driver.answer(call("mine"), call("work", "b")))
+        assert [record.policy.rerun_times for record in driver.last.records] == [times, 0]
