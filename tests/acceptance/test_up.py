@@ -117,7 +117,7 @@ def test_a_second_one_in_the_same_home_is_refused_and_says_what_is_there(up: Run
 def test_the_status_shows_a_call_while_it_runs(up: Running) -> None:
     sleeping = up.person.begins("tools", "call", "bash_fake", "--args", '{"mode": "sleep"}')
 
-    status = up.tells("status", calls_running=1)
+    status = up.tells("status", calls_running=1, busy_slots=1)
 
     assert (status["busy_slots"], status["slots"], status["store"]) == (1, 4, "ok")
     sleeping.press_ctrl_c()
