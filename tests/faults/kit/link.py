@@ -79,11 +79,12 @@ class Link:
             if self._swallows:
                 await pumps[0]  # the client cannot know that the store is gone
         finally:
+            # before anything is awaited: this may be cancelled once more
+            self._to_client.close()
+            self._to_store.close()
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
-            self._to_client.close()
-            self._to_store.close()
 
     def swallow(self) -> None:
         """Half-open: from now on nothing arrives on either side, and nothing says so."""

@@ -78,6 +78,8 @@ class Relay:
     async def close(self) -> None:
         """Break every connection and take no more. From the loop."""
         self._server.close()
+        self._refuses = True
+        await asyncio.sleep(0.05)  # what was accepted just now begins, and is refused
         for handler in self._handlers:
             handler.cancel()
         await asyncio.gather(*self._handlers, return_exceptions=True)
