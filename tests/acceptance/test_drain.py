@@ -32,10 +32,12 @@ def there(tmp_path: Path) -> Iterator[Settings]:
         yield settings
 
 
-def a_worker_of(pool: str, there: Settings, folder: Path, **variables: str) -> AbstractContextManager[Worker]:
+def a_worker_of(pool: str, there: Settings, folder: Path, *, drain: float = 25) -> AbstractContextManager[Worker]:
+    log = folder / "log"
     if pool == "threads":
-        return a_threads_worker(there, folder / "log", **variables)
-    return a_worker(there, folder / "log", "--slots", "2", "--module", "tests.tools.cooperative", **variables)
+        return a_threads_worker(there, log, ERRANDS_DRAIN_SECONDS=str(drain))
+    words = ("--slots", "2", "--module", "tests.tools.cooperative")
+    return a_worker(there, log, *words, ERRANDS_DRAIN_SECONDS=str(drain))
 
 
 def ended_line(worker: Worker) -> str:
@@ -59,7 +61,7 @@ def test_a_call_that_is_told_in_time_comes_to_its_end(pool: str, there: Settings
 def test_calls_that_go_on_too_long_are_given_back_where_safe_and_else_orphaned(
     pool: str, there: Settings, tmp_path: Path
 ) -> None:
-    with a_worker_of(pool, there, tmp_path, ERRANDS_DRAIN_SECONDS="0.5") as worker:
+    with a_worker_of(pool, there, tmp_path, drain=0.5) as worker:
         desk = Desk(worker.store)
         marked, other = desk.call("watch", reruns=1), desk.call("watch")
         desk.running(marked)

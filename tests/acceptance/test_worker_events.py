@@ -32,7 +32,7 @@ def events(worker_settings: Settings) -> Iterator[list[dict[str, Any]]]:
         thread.start()
         try:
             eventually(lambda: seen, saying="the worker's heartbeat is heard")
-            eventually(lambda: app.control.enable_events(reply=True), saying="the worker answers")
+            eventually(lambda: bool(app.control.enable_events(reply=True)), saying="the worker answers")
             yield seen
         finally:
             receiver.should_stop = True

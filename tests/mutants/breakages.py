@@ -288,10 +288,10 @@ BREAKAGES: tuple[Breakage, ...] = (
         ("tests/integration/test_retention.py",),
     ),
     Breakage(
-        "forget a session that has an owner",
-        f"{ORCHESTRATOR}/retention.py",
-        "bool(self._sessions_ms) and not token and",
-        "bool(self._sessions_ms) and",
+        "forget a session that has unread mail",
+        f"{SCRIPTS}/forget.lua",
+        "or #redis.call('XRANGE', K.mail, '(' .. head[4], '+', 'COUNT', 1) > 0",
+        "",
         ("tests/integration/test_retention.py",),
     ),
     Breakage(
