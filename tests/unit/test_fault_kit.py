@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.faults.kit.code_copy import shas, with_stepped_clock
 from tests.faults.kit.conversation import TOOLS, plan_of, storm_scenario
 from tests.faults.kit.effects import Effects
+from tests.faults.kit.evidence import defects_in
 from tests.faults.kit.key_owners import owner_of
 from tests.faults.kit.kinds import TO_MESSAGES, TO_PROCESSES, VICTIMS, Kind, Window, aims
 from tests.faults.kit.rotation import Rotation, aim_of, victim_of
@@ -146,3 +147,17 @@ def test_a_key_of_no_kind_is_nobodys() -> None:
     assert owner_of("errands:s:x-1:unheard-of").owner == "nobody"
     assert owner_of("gpu").owner == "nobody"
     assert owner_of("gpu", frozenset({"gpu"})).owner == "queue"
+
+
+def test_a_log_tells_of_defects_and_celerys_lost_connections_are_none(tmp_path: Path) -> None:
+    log = tmp_path / "o1.log"
+    log.write_text(
+        '{"level":"error","kind":"session.stuck"}\n'
+        '{"level":"error","logger":"celery.worker","message":"Cannot connect"}\n'
+        '{"level":"warning","kind":"store.away"}\nTraceback (most recent call last):\n'
+    )
+
+    assert list(defects_in([log])) == [
+        'o1: {"level":"error","kind":"session.stuck"}',
+        "o1: Traceback (most recent call last):",
+    ]

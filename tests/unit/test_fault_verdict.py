@@ -101,12 +101,13 @@ def test_a_session_that_has_not_ended_or_lacks_calls_is_found() -> None:
 
 
 def test_what_is_left_behind_is_found() -> None:
-    evidence = Evidence((SESSION,), ("prefix changed",), ("17: sleep 600",), ("errands:c:x",))
+    evidence = Evidence((SESSION,), ("prefix changed",), ("17: sleep 600",), ("errands:c:x",), ("o1: stuck",))
 
     assert findings(evidence) == [
         "a request was refused: prefix changed",
         "a process is left: 17: sleep 600",
         "a key is leaked: errands:c:x",
+        "a log tells of a defect: o1: stuck",
     ]
 
 

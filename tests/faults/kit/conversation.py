@@ -17,7 +17,7 @@ TIMES = 2
 
 TOOLS = tuple(f"{kind}_{name}" for kind in ("bash", "py") for name in ("once", "again", "step_once", "step_again"))
 _SIZES = ((4, 3, 2, 1), (1, 4, 4, 1), (3, 3, 4), (2, 2, 2, 2, 2), (5, 5))
-_SECONDS = (0.02, 0.1, 0.3, 0.7, 1.5, 2.5)
+_SECONDS = (0.02, 0.2, 0.5, 1.0, 2.0, 3.0)
 _SLOW_SHARE = 0.15
 _NUMBER = re.compile(r"errand (\d+)")
 

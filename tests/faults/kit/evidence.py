@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import redis
@@ -15,6 +17,7 @@ from errands_config import keys
 from errands_config.wire import CallPolicy, CallState
 
 Message = Mapping[str, object]
+_ERROR = re.compile(r'"level": ?"error"|^Traceback')
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class Evidence:
     """Processes that should be gone."""
     leaks: tuple[str, ...] = ()
     """Keys that nobody owns."""
+    defects: tuple[str, ...] = ()
+    """What the processes' logs tell of errors that nobody foresaw."""
 
     @property
     def calls(self) -> tuple[CallEvidence, ...]:
@@ -123,6 +128,13 @@ def _call(store: redis.Redis, number: int, cid: str, ends: list[str], effects: E
         times=CallPolicy.model_validate_json(fields["policy"]).rerun_times, starts=tuple(effects.starts[cid]),
         ends=tuple(effects.ends[cid]), end_events=tuple(ends), late=int(fields.get("late") or 0),
     )  # fmt: skip
+
+
+def defects_in(logs: Iterable[Path]) -> Iterator[str]:
+    """Tracebacks in logs, and the lines that say `error`; but for Celery's own, which call a lost connection so."""
+    for log in logs:
+        lines = dict.fromkeys(log.read_text(errors="replace").splitlines())
+        yield from (f"{log.stem}: {line[:300]}" for line in lines if _ERROR.search(line) and '"logger"' not in line)
 
 
 def texts_of(messages: tuple[Message, ...], *roles: str) -> Iterator[str]:

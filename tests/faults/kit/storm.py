@@ -15,7 +15,7 @@ from tests.faults.kit.ambush import Ambush
 from tests.faults.kit.code_copy import shas
 from tests.faults.kit.conversation import storm_scenario
 from tests.faults.kit.deployment import Deployment, Starter, a_deployment
-from tests.faults.kit.evidence import Evidence, gather
+from tests.faults.kit.evidence import Evidence, defects_in, gather
 from tests.faults.kit.harm import Harm
 from tests.faults.kit.key_owners import leaks
 from tests.faults.kit.kinds import TO_MESSAGES, TO_PROCESSES, Kind, Window
@@ -158,7 +158,9 @@ class Storm:
         lost = leaks(deployment.store)
         strays += self._stopped()
         refusals = tuple(deployment.endpoint.strict.refusals)
-        return Evidence(sessions, refusals, tuple(strays), tuple(dict.fromkeys([*lost, *leaks(deployment.store)])))
+        every = dict.fromkeys([*lost, *leaks(deployment.store)])
+        defects = defects_in(member.log for member in deployment.members)
+        return Evidence(sessions, refusals, tuple(strays), tuple(every), tuple(defects))
 
     def _left(self, find: Callable[[], list[int]], seconds: float) -> list[str]:
         self._timeline.wait(seconds, lambda: not find())

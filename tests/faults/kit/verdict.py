@@ -27,6 +27,7 @@ def findings(evidence: Evidence, *, least_completed: float = 0.5) -> list[str]:
     found += [f"a request was refused: {why}" for why in evidence.refusals]
     found += [f"a process is left: {stray}" for stray in evidence.strays]
     found += [f"a key is leaked: {leak}" for leak in evidence.leaks]
+    found += [f"a log tells of a defect: {defect}" for defect in evidence.defects]
     completed = sum(call.state == CallState.COMPLETED for call in evidence.calls)
     if completed < least_completed * len(evidence.calls):
         found.append(f"only {completed} of {len(evidence.calls)} calls completed")
