@@ -8,7 +8,7 @@
                                        taken in), accepted and heard (letters that came and that were done with,
                                        of those that the bound counts), snapshot, agent and tools (digests),
                                        slug, tenant, parent, root, conversation, mail_scope, interrupt_scope,
-                                       created, updated
+                                       parameters (values of those that are not secret), created, updated
     errands:s:{sid}:log        list    entries as the model saw them, append-only
     errands:s:{sid}:mail       stream  the mailbox, trimmed to the cursor by the commit
     errands:s:{sid}:mail:{sha1} string  receipt of one mail id; lives 24 h
@@ -17,7 +17,9 @@
     errands:s:{sid}:names      hash    provider call id -> newest call with it
     errands:sessions           zset    every session by time of creation
 
-    errands:c:{cid}            hash    the call: see `scripts/commit.lua` (what is written first) and `wire.Claimed`
+    errands:c:{cid}            hash    the call: see `scripts/commit.lua` (what is written first) and `wire.Claimed`;
+                                       of one that was deferred `scripts/deferring.lua`, and answer (fingerprint of
+                                       what came from outside), approved (`wire.Approval`, as JSON)
     errands:c:{cid}:progress   stream  the 50 newest
 
     errands:due                zset    sessions by the moment somebody must look: now (unread mail), end of the
@@ -26,7 +28,7 @@
     errands:queued:{queue}     zset    queued calls by publication time, 0 = not published yet
     errands:queue:{queue}      hash    claimed_upto (newest publication claimed), empty_since
     errands:queues             set     every queue ever published to
-    errands:watch              zset    every queued or running call, by the moment the sweeper must look, but never
+    errands:watch              zset    every queued, running or deferred call, by the moment the sweeper must look, but never
                                        more than 10 minutes ahead
     errands:workers            zset    incarnations by their last beat
     errands:settled            zset    incarnations given up, by that moment; kept a day

@@ -38,7 +38,8 @@ NOT_SETTINGS = frozenset(
 Durability: TypeAlias = Literal["durable", "fast"]
 
 _URL_OPTIONS = frozenset({"db", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"})
-_CONFIDENTIAL = frozenset({"redis_url", "broker_url", "api_keys"})
+_CONFIDENTIAL = frozenset({"redis_url", "broker_url", "api_keys", "secret_key"})
+_SHORTEST_KEY = 32
 
 
 def _store_url(url: str) -> str:
@@ -56,6 +57,12 @@ def _store_url(url: str) -> str:
         raise ValueError("the database must be a number, as in redis://host:6379/0")
     _ = parts.port  # a ValueError of its own unless it is a port
     return url
+
+
+def _long_enough(key: SecretStr) -> SecretStr:
+    if len(key.get_secret_value()) < _SHORTEST_KEY:
+        raise ValueError(f"wants at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints them")
+    return key
 
 
 def _absolute(path: Path) -> Path:
@@ -119,6 +126,15 @@ class Settings(BaseSettings):
         default_factory=dict[str, SecretStr],
         description='Model keys that agent files may name in apiKeyId, as JSON: {"name": "key"}.',
     )
+    secret_key: Annotated[SecretStr, AfterValidator(_long_enough)] | None = Field(
+        default=None,
+        description="Key that the tokens of deferred calls are made with: the same for everybody who gives or takes them. "
+        "Unset: the file `secret-key` in ERRANDS_HOME, made when it is first needed.",
+    )
+    secrets_file: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        default=None,
+        description='Of a worker: a JSON file {"name": "value"} with the secrets that bindings name. No others can read it.',
+    )
     limits: Annotated[dict[str, LimitSetting], AfterValidator(_named_plainly)] = Field(
         default_factory=dict[str, LimitSetting],
         description="Limits that agent files may name in sharedLimits, over all sessions and hosts, as JSON: "
@@ -151,6 +167,12 @@ class Settings(BaseSettings):
     )
     partition_seconds: float = Field(
         default=60, gt=0, description="A worker that cannot reach the store for that long kills its tools."
+    )
+    max_deferred_seconds: float = Field(
+        default=604_800, gt=0, description="Longest wait of a deferred call for somebody outside."
+    )
+    max_question_seconds: float = Field(
+        default=604_800, gt=0, description="Longest wait of a question of the model for its user's answer."
     )
     keep_sessions_days: float = Field(
         default=30,

@@ -6,9 +6,9 @@ Field names in the store are the field names here. Version 1; fixtures in `tests
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 WIRE_VERSION = 1
 
@@ -61,10 +61,76 @@ class SharedLimit(Frozen):
     per_minute: int | None = None
 
 
+class Timeout(Frozen):
+    """A try ends as timed out after so many seconds."""
+
+    tag: Literal["timeout"] = "timeout"
+    seconds: float
+
+
+class Retries(Frozen):
+    """Up to `count` further tries inside the attempt."""
+
+    tag: Literal["retries"] = "retries"
+    count: int
+    backoff_seconds: float = 0.0
+    on: tuple[Literal["error", "timeout"], ...] = ("error", "timeout")
+
+
+class Truncate(Frozen):
+    """A result is cut to so many bytes."""
+
+    tag: Literal["truncate"] = "truncate"
+    max_bytes: int
+
+
+class Hook(Frozen):
+    """Who is asked: an executable in a worker's hook folders, or a tool, each by its name."""
+
+    kind: Literal["command", "tool"]
+    name: str
+
+
+class Before(Frozen):
+    """A hook that may change, deny, defer or answer the call."""
+
+    tag: Literal["before"] = "before"
+    hook: Hook
+
+
+class After(Frozen):
+    """A hook that may change or annotate the result."""
+
+    tag: Literal["after"] = "after"
+    hook: Hook
+
+
+Around: TypeAlias = Annotated[Timeout | Retries | Truncate | Before | After, Field(discriminator="tag")]
+"""Something around a tool that the worker carries out."""
+
+
+class Defer(Frozen):
+    """The terms on which a call waits for somebody outside, by its disposition."""
+
+    reason: str = ""
+    expires_seconds: float | None = None
+    """None: as long as the settings allow."""
+    attached: bool = True
+    """Whether the step waits for it; else the model goes on with a placeholder."""
+
+
+class Bound(Frozen):
+    """An argument that is not the model's: its value is that of a binding of the session's agent file."""
+
+    arg: str
+    binding: int
+    """Position in `bindings`; the value itself stands in no record."""
+
+
 class CallPolicy(Frozen):
     """How one call runs, resolved once and stored with the call."""
 
-    disposition: Literal["runSync", "runAsync"] = "runSync"
+    disposition: Literal["runSync", "runAsync", "defer"] = "runSync"
     attach_seconds: float | None = None
     """How long a step stays attached to a runAsync call; None: as the yield strategy says."""
     queue: str | None = None
@@ -77,6 +143,16 @@ class CallPolicy(Frozen):
     """How often the call is started again when its worker is lost."""
     limits: tuple[SharedLimit, ...] = ()
     """The shared limits of which it takes a slot each."""
+    around: tuple[Around, ...] = ()
+    """What stands around the tool, the outermost first."""
+    defer: Defer | None = None
+    """Of a `defer`: its terms."""
+    bound: tuple[Bound, ...] = ()
+    """Arguments that the worker fills in."""
+    label: str = ""
+    """A word for lists, logs and metrics."""
+    cancellable: bool = True
+    """False: the model is told that it cannot be stopped."""
 
 
 class ToolOffer(Frozen):
@@ -97,6 +173,8 @@ class ToolOffer(Frozen):
     """The tool's own limit; the smaller of it and the policy's counts."""
     rerun_times: int = 0
     """How often its calls may be started again when their worker is lost, where the agent's file says nothing."""
+    redact: tuple[str, ...] = ()
+    """Arguments whose values are not shown to those who decide about a deferred call."""
 
 
 class TaskMessage(Frozen):
@@ -112,6 +190,28 @@ class TaskMessage(Frozen):
     ticket: str = ""
     limits: tuple[str, ...] = ()
     """Names of the shared limits that the claim looks at."""
+
+
+class Approval(Frozen):
+    """Somebody's leave to run a call with exactly these arguments, although a hook had asked."""
+
+    hook: str
+    """`command approve` or `tool approve`; empty: the disposition had."""
+    digest: str
+    """Of the arguments that were shown; see `arguments_digest`."""
+
+
+class Deferral(Frozen):
+    """Why a call waits for somebody outside, and for how long."""
+
+    kind: Literal["policy", "hook", "tool", "question"]
+    """Who deferred it: its disposition, a hook before it, the tool itself, or the model by asking its user."""
+    reason: str = ""
+    expires_seconds: float | None = None
+    hook: str = ""
+    """As `Approval.hook`."""
+    arguments: str = ""
+    """JSON text of the arguments as they were when it was deferred; empty: those of the record."""
 
 
 class Claimed(Frozen):
@@ -133,6 +233,7 @@ class Claimed(Frozen):
     """128 random bits, hex: this attempt's right to write."""
     deadline_ms: int
     """Milliseconds from now until the attempt is over time."""
+    approved: tuple[Approval, ...] = ()
 
 
 class Outcome(Frozen):
@@ -153,7 +254,18 @@ class Outcome(Frozen):
     """The limit that a timed-out call ran into."""
 
 
-MailKind: TypeAlias = Literal["userMessage", "agentMessage", "toolCallFinished", "toolCallNotify", "control"]
+MailKind: TypeAlias = Literal[
+    "userMessage",
+    "agentMessage",
+    "toolCallFinished",
+    "toolCallNotify",
+    "toolCallDeferred",
+    "toolCallApproved",
+    "continuationResult",
+    "control",
+]
+"""`toolCallDeferred`: a running call waits for somebody outside from now on; `toolCallApproved`: it is queued again;
+`continuationResult`: an answer to a question that had ended."""
 ControlVerb: TypeAlias = Literal["pause", "resume", "stopRun", "cancelAllAttached", "cancelCalls"]
 """What a control mail asks of a session; its text is the verb."""
 Priority: TypeAlias = Literal["normal", "interrupt"]

@@ -8,11 +8,12 @@ from secrets import token_hex
 from typing import Any, Literal
 
 import orjson
+from pydantic import TypeAdapter
 
 from errands_config import keys
 from errands_config.scripts.letters import outcome_fields
 from errands_config.scripts.script import Invocation, Scalar, Script
-from errands_config.wire import CallPolicy, Claimed, Outcome, TaskMessage
+from errands_config.wire import Approval, CallPolicy, Claimed, Outcome, TaskMessage
 
 MAIL_INLINE_BYTES = 16_384
 """A larger result is not copied into its completion mail; it is read from the record."""
@@ -35,6 +36,7 @@ ENDING = (
 )
 """The keys of every script that ends a call, in the order of `ending_keys`; `limit_keys` follow."""
 
+_APPROVED = TypeAdapter(tuple[Approval, ...])
 _CLAIM = Script(
     "claim",
     keys=("call", "queued", "marks", "workers", "worker_calls", "watch", "progress", "events", "all_events", "sweep"),
@@ -96,11 +98,11 @@ def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claime
     def parse(answer: Any) -> Claimed | ClaimRefused:
         if answer[0] != "ok":
             return ClaimRefused(answer[0], answer[1] if len(answer) > 1 else "")
-        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline, turn = answer[1:]
+        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline, turn, approved = answer[1:]
         return Claimed(
             call=cid, session=session, conversation=conversation, agent=agent, tool=tool, provider_id=provider_id,
             arguments=arguments, policy=CallPolicy.model_validate_json(policy), attempt=int(attempt), token=token,
-            deadline_ms=int(deadline), turn=int(turn),
+            deadline_ms=int(deadline), turn=int(turn), approved=_APPROVED.validate_json(approved) if approved else (),
         )  # fmt: skip
 
     return _CLAIM.use(named, args, parse, limit_keys(message.limits))

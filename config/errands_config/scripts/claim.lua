@@ -29,4 +29,4 @@ if not again then
   c.deadline = now + limit
 end
 return {'ok', c.session, c.conversation, c.agent or '', c.tool, c.provider_id, redis.call('HGET', K.call, 'arguments'), c.policy, c.attempt,
-        string.format('%.0f', tonumber(c.deadline) - now), c.turn or '0'}
+        string.format('%.0f', tonumber(c.deadline) - now), c.turn or '0', redis.call('HGET', K.call, 'approved') or ''}

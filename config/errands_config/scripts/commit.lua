@@ -29,9 +29,18 @@ local function end_unborn(r)
   local seq = event('tool_call.' .. r.fields.state, end_facts(r.id, c, r.fields), true)
   redis.call('HSET', r.key, 'end_seq', seq)
 end
+-- A call that is born deferred: nobody runs it, and its moment is the end of its time.
+local function defer_unborn(r)
+  local c = {session = A.sid, conversation = conversation, tool = r.fields.tool, provider_id = r.fields.provider_id, attempt = '1',
+             label = r.fields.label}
+  redis.call('HSET', r.key, 'deferred_at', now, 'nonce', '1', 'token', 'deferred:1', 'starts', '0')
+  redis.call('ZADD', K.watch, within_sleep(now + tonumber(r.fields.expires_ms)), r.id)
+  event('tool_call.deferred', call_facts(r.id, c))
+end
 for _, r in ipairs(payload.records) do
   write_record(r)
   if FINAL[r.fields.state] then end_unborn(r) end
+  if r.fields.state == 'deferred' then defer_unborn(r) end
 end
 
 local function publish(p)

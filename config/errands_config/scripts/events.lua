@@ -18,7 +18,7 @@ end
 -- The ids that every event of a call carries. `c` is a table of the record's fields.
 local function call_facts(cid, c)
   return {'session_id', c.session, 'conversation_id', c.conversation, 'tool_call_id', cid, 'tool', c.tool,
-          'provider_call_id', c.provider_id, 'attempt', c.attempt}
+          'provider_call_id', c.provider_id, 'attempt', c.attempt, 'label', c.label or ''}
 end
 local function with(facts, more)
   for i = 1, #more do facts[#facts + 1] = tostring(more[i]) end

@@ -1,7 +1,7 @@
 -- News that the model shall hear of: progress, and mail while the call has some of its 16 left.
 -- `number` counts the attempt's notifies, so that a repeat is seen as one.
 local c = record(K.call)
-if not c or c.state ~= 'running' or c.token ~= A.token then return 'lost' end
+if not c or (c.state ~= 'running' and c.state ~= 'deferred') or c.token ~= A.token then return 'lost' end
 local mark = A.token .. ':' .. A.number
 if c.notify_mark == mark then return 'ok' end
 redis.call('HSET', K.call, 'notify_mark', mark)

@@ -9,6 +9,24 @@ end
 if (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen then return {'moved'} end
 
 local policy = cjson.decode(c.policy)
+-- Waiting for somebody outside: nobody came in time.
+local function expire()
+  local d = redis.call('HMGET', K.call, 'deferred_at', 'expires_ms', 'defer_kind')
+  local since_then = math.min(tonumber(d[1]), now)
+  if since_then < tonumber(d[1]) then redis.call('HSET', K.call, 'deferred_at', now) end
+  local expires = since_then + tonumber(d[2])
+  if expires > now then
+    redis.call('ZADD', K.watch, within_sleep(expires), A.cid)
+    return {'early'}
+  end
+  local o = {state = 'expired'}
+  if d[3] == 'question' then
+    o = {state = 'completed', result = '{"answered":false,"reason":"nobody answered in time"}', result_type = 'json'}
+  end
+  end_call(c, o)
+  return {'ended', o.state}
+end
+if c.state == 'deferred' then return expire() end
 -- In line for a shared limit: it has its turn, or waits on.
 local function in_line(give_up)
   local full, moment = blocked(policy.limits)

@@ -66,6 +66,8 @@ class Definitions:
     """Whose sessions its sessions may write to."""
     interrupt_scope: str = "children"
     """Whose sessions they may interrupt."""
+    parameters: str = ""
+    """JSON object of the values of its parameters, without the secret ones; empty: there are none."""
 
 
 def create(
@@ -76,6 +78,7 @@ def create(
         "status": "ready", "snapshot": "", "agent": definitions.agent_digest, "tools": definitions.toolset_digest,
         "slug": slug, "tenant": tenant, "parent": "", "root": sid, "conversation": sid,
         "mail_scope": definitions.mail_scope, "interrupt_scope": definitions.interrupt_scope,
+        "parameters": definitions.parameters,
     }  # fmt: skip
     named = {
         "session": keys.session(sid), "mail": keys.mail(sid), "sessions": keys.SESSIONS, "due": keys.DUE,
