@@ -153,6 +153,8 @@ class CallPolicy(Frozen):
     """A word for lists, logs and metrics."""
     cancellable: bool = True
     """False: the model is told that it cannot be stopped."""
+    may_defer: bool = False
+    """Whether a hook or the tool may let it wait for somebody outside: where the agent is `asynchronous`."""
 
 
 class ToolOffer(Frozen):
