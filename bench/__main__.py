@@ -15,6 +15,7 @@ from bench.figure import Figure
 from bench.in_flight import in_flight
 from bench.one_call import one_call
 from bench.parked import parked
+from bench.policy import policy
 from bench.scaling import scaling
 from bench.stage import own_store, product_worker, stage
 from bench.step_cpu import step_cpu
@@ -64,9 +65,13 @@ def _in_flight() -> Iterator[Figure]:
     yield in_flight()
 
 
+def _policy() -> Iterator[Figure]:
+    yield from policy()
+
+
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "one_call": _one_call, "dispatch": _dispatch, "step_cpu": _step_cpu, "cancel": _cancel, "parked": _parked,
-    "waking": _waking, "in_flight": _in_flight, "scaling": scaling,
+    "waking": _waking, "in_flight": _in_flight, "scaling": scaling, "policy": _policy,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from bench.cpu import Cpu
 from errands_config.settings import Durability
 
-Unit: TypeAlias = Literal["x", "ms", "kB", "%", "each"]
+Unit: TypeAlias = Literal["x", "us", "ms", "kB", "%", "each"]
 
 
 @dataclass(frozen=True, slots=True)

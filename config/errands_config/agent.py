@@ -13,7 +13,9 @@ from typing import Annotated, Literal, Self, TypeAlias, cast
 
 from pydantic import Field, JsonValue, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
+from errands_config.agent_file.binding_mistakes import binding_mistakes
 from errands_config.agent_file.bindings import Binding, Parameter
+from errands_config.agent_file.decorators import Limit
 from errands_config.agent_file.file_model import (
     LONGEST_SECONDS,
     ByTag,
@@ -24,11 +26,11 @@ from errands_config.agent_file.file_model import (
     Seconds,
     Text,
 )
-from errands_config.agent_file.finding import Finding, as_error, guess, shown
+from errands_config.agent_file.finding import Finding, as_error, guess, key_path, shown
 from errands_config.agent_file.json_text import canonical_json, read_json
 from errands_config.agent_file.names import CAPABILITIES, Capability, Slug, ToolGlob
 from errands_config.agent_file.not_yet import refusals
-from errands_config.agent_file.policy_config import ToolCallPolicyConfig
+from errands_config.agent_file.policy_config import Keys, ToolCallPolicyConfig
 from errands_config.agent_file.toolbox_config import (
     BashToolbox,
     McpSimpleBinary,
@@ -232,7 +234,7 @@ def parse_agent(
     """The agent that a text describes, bare or in its envelope. `origin` names the text in errors.
 
     `api_key_ids` are the keys that the settings list; None is for a process that holds no keys and leaves `apiKeyId`
-    unchecked. `limit_names` are the shared limits that they define; None leaves `sharedLimits` unchecked.
+    unchecked. `limit_names` are the shared limits that they define; None leaves the names of limits unchecked.
     Raises ConfigError for mistakes, NotSupportedYet for what a later version brings.
     """
     document = read_json(text, origin)
@@ -240,7 +242,7 @@ def parse_agent(
         agent = Agent.model_validate(_bare(document))
     except ValidationError as invalid:
         raise as_error(findings_of(invalid), origin) from None
-    if mistakes := [*_mistakes(agent, api_key_ids), *_unknown_limits(agent, limit_names)]:
+    if mistakes := [*_mistakes(agent, api_key_ids), *_limits(agent, limit_names), *_questions(agent)]:
         raise as_error(mistakes, origin)
     if later := list(refusals(agent.model_dump(mode="json", by_alias=True))):
         raise as_error(later, origin, NotSupportedYet)
@@ -259,13 +261,6 @@ def _without_hint(written: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {key: value for key, value in written.items() if key != "$schema"}
 
 
-def _unknown_limits(agent: Agent, known: Collection[str] | None) -> Iterator[Finding]:
-    for place, name in enumerate(agent.shared_limits):
-        if known is not None and name not in known:
-            there = f"known: {', '.join(sorted(known))}" if known else "the settings define none (ERRANDS_LIMITS)"
-            yield Finding(f"sharedLimits[{place}]", f'no limit "{name}" in the settings{guess(name, known)}; {there}')
-
-
 def _mistakes(agent: Agent, api_key_ids: Collection[str] | None) -> Iterator[Finding]:
     """What no single part can see."""
     key_id = agent.api_key_id
@@ -275,3 +270,33 @@ def _mistakes(agent: Agent, api_key_ids: Collection[str] | None) -> Iterator[Fin
     url = agent.model_url
     if url is not None and agent.flavor != "Scripted" and not url.startswith(("http://", "https://")):
         yield Finding("modelUrl", f"a URL with http:// or https:// is expected, got {shown(url)}")
+    yield from binding_mistakes(agent.parameters, agent.bindings)
+
+
+def _limits(agent: Agent, known: Collection[str] | None) -> Iterator[Finding]:
+    """Limits that the file names and the settings do not define."""
+    if known is None:
+        return
+    for keys, name in _named_limits(agent):
+        if name not in known:
+            there = f"known: {', '.join(sorted(known))}" if known else "the settings define none (ERRANDS_LIMITS)"
+            yield Finding(key_path(keys), f'no limit "{name}" in the settings{guess(name, known)}; {there}')
+
+
+def _named_limits(agent: Agent) -> Iterator[tuple[Keys, str]]:
+    for place, name in enumerate(agent.shared_limits):
+        yield ("sharedLimits", place), name
+    for keys, decorator in agent.tool_call_policy_config.decorators():
+        if isinstance(decorator, Limit):
+            yield ("toolCallPolicyConfig", *keys, "name"), decorator.name
+
+
+def _questions(agent: Agent) -> Iterator[Finding]:
+    """Where a model could ask its user and would never be told the answer."""
+    if agent.execution_mode == "asynchronous":
+        return
+    for place, box in enumerate(agent.builtin_toolboxes or ()):
+        for position, name in enumerate(box.contents.capabilities):
+            if name == "ask-user":
+                path = f"builtinToolboxes[{place}].contents.Capabilities[{position}]"
+                yield Finding(path, '"ask-user" needs "executionMode": "asynchronous": its answer comes later')

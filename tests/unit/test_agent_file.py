@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent_file_texts import DEFAULTS, SYSTEM_TOOLBOX, agent_of
+from tests.unit.agent_file_texts import DEFAULTS, SEED_WRAPPERS, SYSTEM_TOOLBOX, agent_of
 
 from errands_config.agent import Agent, YieldOnTimeout, load_agent, parse_agent
-from errands_config.agent_file.policy_config import Decorate, RunAsync, ToolCallPolicyConfig
+from errands_config.agent_file.finding import key_path
+from errands_config.agent_file.policy_config import RunAsync, decorators_of, innermost
 
 SAMPLES = Path(__file__).parents[2] / "config" / "agents"
 USUAL = ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call")
@@ -93,18 +94,47 @@ def test_decorate_without_decorators_is_what_stands_inside() -> None:
     inner = {"tag": "runAsync", "attachSeconds": 2, "queue": "slow"}
     nested = {"tag": "decorate", "decorators": [], "inner": {"tag": "decorate", "decorators": [], "inner": inner}}
     default = agent_of(toolCallPolicyConfig={"default": nested}).tool_call_policy_config.default
-    assert default == RunAsync.model_validate(inner)
+    assert innermost(default) == RunAsync.model_validate(inner)
+    assert list(decorators_of(default)) == []
 
 
-def test_nested_decorate_is_one_with_the_outer_decorators_first() -> None:
+def test_nested_decorate_is_read_with_the_outer_decorators_first_each_at_its_place() -> None:
     labels = [{"tag": "label", "label": word} for word in "abc"]
     inner = {"tag": "decorate", "decorators": labels[2:], "inner": {"tag": "runAsync"}}
     middle = {"tag": "decorate", "decorators": [], "inner": inner}
     outer = {"tag": "decorate", "decorators": labels[:2], "inner": middle}
-    default = ToolCallPolicyConfig.model_validate({"default": outer}).default
-    assert isinstance(default, Decorate)
-    assert [getattr(decorator, "label", None) for decorator in default.decorators] == ["a", "b", "c"]
-    assert default.inner == RunAsync(tag="runAsync")
+    default = agent_of(toolCallPolicyConfig={"default": outer}).tool_call_policy_config.default
+    assert [(key_path(keys), getattr(one, "label", None)) for keys, one in decorators_of(default)] == [
+        ("decorators[0]", "a"), ("decorators[1]", "b"), ("inner.inner.decorators[0]", "c"),
+    ]  # fmt: skip
+    assert innermost(default) == RunAsync(tag="runAsync")
+
+
+def test_the_three_wrappers_of_the_seed_load_unchanged() -> None:
+    wrappers = agent_of(toolCallPolicyConfig=SEED_WRAPPERS).tool_call_policy_config.wrappers
+    assert [[decorator.tag for decorator in wrapper.decorators] for wrapper in wrappers] == [
+        ["retries", "timeout"], ["before"], ["before"],
+    ]  # fmt: skip
+
+
+def test_a_limit_of_a_wrapper_may_go_unchecked_where_the_settings_are_not_at_hand() -> None:
+    limited = {"wrappers": [{"match": {}, "decorators": [{"tag": "limit", "name": "gpu"}]}]}
+    text = json.dumps({"slug": "a", "toolCallPolicyConfig": limited})
+    assert parse_agent(text, origin="test", limit_names=None) == parse_agent(text, origin="test", limit_names={"gpu"})
+
+
+@pytest.mark.parametrize("command", ["approve", "hooks/approve", "approve.sh", "hooks/a-b_c.2"])
+def test_a_hook_is_named_with_or_without_its_folder(command: str) -> None:
+    agent_of(toolCallPolicyConfig={"wrappers": [{"match": {}, "decorators": [before(command)]}]})
+
+
+def before(command: str) -> dict[str, object]:
+    return {"tag": "before", "hook": {"command": command}}
+
+
+def test_an_asynchronous_agent_may_let_its_model_ask_its_user() -> None:
+    toolbox = {"tag": "SystemToolbox", "contents": {"Capabilities": ["ask-user"]}}
+    assert agent_of(executionMode="asynchronous", builtinToolboxes=[toolbox]).capabilities == ("ask-user",)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent_file_texts import SEED_WRAPPERS, WHOLE, agent_of, mutated
+from tests.unit.agent_file_texts import WHOLE, mutated
 
-from errands_config.agent import Agent, load_agent, parse_agent
+from errands_config.agent import load_agent, parse_agent
 from errands_config.errors import ConfigError, NotSupportedYet
 
 
@@ -34,6 +34,10 @@ def guarded(args: object) -> dict[str, Any]:
 
 def decorated(decorator: object) -> dict[str, Any]:
     return {"wrappers": [{"match": {}, "decorators": [decorator]}]}
+
+
+def hooked(command: str) -> dict[str, Any]:
+    return decorated({"tag": "after", "hook": {"command": command}})
 
 
 def system(*capabilities: str) -> list[Any]:
@@ -122,6 +126,28 @@ def test_a_mistake_is_named_with_its_path(keys: dict[str, Any], path: str, says:
         (decorated({"tag": "retries", "count": 1, "on": ["fail"]}), "wrappers[0].decorators[0].on[0]", '"error"'),
         (decorated({"tag": "timeout", "seconds": 0}), "wrappers[0].decorators[0].seconds", "must be more than 0"),
         (decorated({"tag": "before", "hook": {}}), "wrappers[0].decorators[0].hook", "exactly one of"),
+        (
+            hooked("bin/approve"),
+            "wrappers[0].decorators[0].hook.command",
+            'got "bin/approve" (did you mean "approve"?)',
+        ),
+        (
+            hooked("../approve"),
+            "wrappers[0].decorators[0].hook.command",
+            "a worker looks for it in its --hooks folders",
+        ),
+        (hooked("/usr/bin/true"), "wrappers[0].decorators[0].hook.command", '"approve" or "hooks/approve"'),
+        (hooked("./hooks/approve"), "wrappers[0].decorators[0].hook.command", "the name of a hook is expected"),
+        (hooked("hooks/../x"), "wrappers[0].decorators[0].hook.command", "the name of a hook is expected"),
+        (hooked("hooks/"), "wrappers[0].decorators[0].hook.command", "the name of a hook is expected"),
+        (hooked(".."), "wrappers[0].decorators[0].hook.command", "not beginning with a dot"),
+        (hooked("approve -f"), "wrappers[0].decorators[0].hook.command", "1 to 64 letters"),
+        (hooked("a" * 65), "wrappers[0].decorators[0].hook.command", "1 to 64 letters"),
+        (
+            {"default": {"tag": "decorate", "inner": {"tag": "runSync"}, "decorators": [{"tag": "timeout"}]}},
+            "default.decorators[0].seconds",
+            "required",
+        ),
         (
             {"rules": [{"tool": "bash_*", "disposition": {"tag": "runSync"}}]},
             "rules[0].tool",
@@ -245,19 +271,43 @@ def test_the_file_is_named_in_its_errors(tmp_path: Path) -> None:
     assert f"(in {path})" in str(raised.value)
 
 
-def test_the_wrappers_of_the_seed_are_read_and_then_refused() -> None:
-    with pytest.raises(NotSupportedYet) as raised:
-        agent_of(toolCallPolicyConfig=SEED_WRAPPERS)
-    assert raised.value.path.startswith("toolCallPolicyConfig.wrappers[")
-    assert len(Agent.model_validate({"slug": "a", "toolCallPolicyConfig": SEED_WRAPPERS}).model_dump()) > 1
+LIMIT = {"tag": "limit", "name": "gqu"}
+DECORATE = {"tag": "decorate", "decorators": [{"tag": "label", "label": "x"}, LIMIT], "inner": {"tag": "runSync"}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "path"),
+    [
+        ({"sharedLimits": ["gpu", "gqu"]}, "sharedLimits[1]"),
+        ({"toolCallPolicyConfig": decorated(LIMIT)}, "toolCallPolicyConfig.wrappers[0].decorators[0].name"),
+        ({"toolCallPolicyConfig": {"default": DECORATE}}, "toolCallPolicyConfig.default.decorators[1].name"),
+        (
+            {
+                "toolCallPolicyConfig": {
+                    "rules": [{"tool": "t", "disposition": {"tag": "decorate", "decorators": [], "inner": DECORATE}}]
+                }
+            },
+            "toolCallPolicyConfig.rules[0].disposition.inner.decorators[1].name",
+        ),
+    ],
+)
+def test_a_limit_that_the_settings_do_not_define_is_named_with_its_path(keys: dict[str, Any], path: str) -> None:
+    error = error_of(json.dumps({"slug": "a", **keys}), limit_names=["gpu", "net"])
+    assert str(error) == (f'{path}: no limit "gqu" in the settings (did you mean "gpu"?); known: gpu, net (in a.json)')
+
+
+def test_a_synchronous_agent_cannot_let_its_model_ask_its_user() -> None:
+    error = mistake_in(builtinToolboxes=[*system("cancel-tool-call"), *system("list-running-tool-calls", "ask-user")])
+    assert error.path == "builtinToolboxes[1].contents.Capabilities[1]"
+    assert '"ask-user" needs "executionMode": "asynchronous"' in str(error)
 
 
 def test_everything_that_is_not_supported_yet_is_told_at_once() -> None:
     with pytest.raises(NotSupportedYet) as raised:
         parse_agent(json.dumps(WHOLE), origin="a.json", api_key_ids=["main"])
     told = str(raised.value)
-    assert told.count("not supported yet") == 20
-    assert raised.value.path == "toolCallPolicyConfig.default.tag"
+    assert told.count("not supported yet") == 15
+    assert raised.value.path == "mcpServers"
 
 
 def is_read_or_refused(text: str | bytes) -> bool:

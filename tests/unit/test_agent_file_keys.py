@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from tests.unit.agent_file_texts import DEFAULTS, WHOLE, agent_of
 
 from errands_config.agent import Agent, parse_agent
@@ -16,6 +18,7 @@ from errands_config.agent_file.not_yet import NOT_YET
 from errands_config.agent_schema import agent_schema
 from errands_config.errors import NotSupportedYet
 from errands_config.policy import compile_policy
+from errands_config.wire import Bound, SharedLimit
 
 Keys = Mapping[str, Any]
 
@@ -81,11 +84,97 @@ def again(times: int, *, tool: str = "*") -> Keys:
     return wrapper({"tool": tool}, {"tag": "rerunOnRestart", "times": times})
 
 
+def looking(predicate: Keys) -> Acts:
+    """A wrapper that looks at the arguments `{"a": ["x"]}` and finds what it wants there and not in others."""
+    written = wrapper({"args": predicate}, {"tag": "label", "label": "seen"})
+    return Acts(written, lambda agent: [compile_policy(agent).resolve("t", it).label for it in SENT], ["seen", ""])
+
+
+SENT: tuple[JsonValue, ...] = ({"a": ["x"]}, {"b": ["y"]})
+X = {"path": "a.0", "equals": "x"}
+GPU = SharedLimit(name="gpu", concurrency=1)
+
+
+def around(decorator: Keys, seen: str, value: object) -> Acts:
+    """A decorator that the worker carries out, and one field of what it is told."""
+    return Acts(wrapper({}, decorator), lambda agent: attrgetter(seen)(of_t(agent).around[0]), value)
+
+
+def fact(decorator: Keys, seen: str, value: object) -> Acts:
+    """A decorator that is a field of the policy."""
+    return Acts(wrapper({}, decorator), lambda agent: getattr(of_t(agent), seen), value)
+
+
+def deferring(key: str, written: object, seen: str) -> Acts:
+    """A key of a `defer` and what becomes of it."""
+    terms = {"tag": "defer", "reason": "r", key: written}
+    return Acts(rule(terms), lambda agent: getattr(of_t(agent).defer, seen), written)
+
+
+def parameter(key: str, written: object, seen: Callable[[Any], object]) -> Acts:
+    """A key of a parameter."""
+    parameters = [{"name": "p", key: written}]
+    return Acts({"parameters": parameters}, lambda agent: seen(agent.parameters[0]), written)
+
+
+def binding(**keys: Any) -> Keys:
+    return {"bindings": [{"arg": "k", "value": {"tag": "Literal", "contents": 1}, **keys}]}
+
+
 ACTS: Mapping[str, Acts] = {
     "Agent.sharedLimits": Acts({"sharedLimits": ["gpu"]}, lambda agent: agent.shared_limits, ("gpu",)),
     "ToolCallPolicyConfig.wrappers": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
     "Wrapper.match": Acts(again(3, tool="t"), lambda agent: of_t(agent).rerun_times, 3),
     "Wrapper.decorators": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
+    "Match.args": looking(X),
+    "Equals.path": looking(X),
+    "Equals.equals": looking(X),
+    "Glob.path": looking({"path": "a.0", "glob": "x*"}),
+    "Glob.glob": looking({"path": "a.0", "glob": "x*"}),
+    "Exists.path": looking({"path": "b", "exists": False}),
+    "Exists.exists": looking({"path": "b", "exists": False}),
+    "AllOf.all": looking({"all": [X, {"path": "a", "exists": True}]}),
+    "AnyOf.any": looking({"any": [X, {"path": "c", "exists": True}]}),
+    "Not.not": looking({"not": {"path": "b", "exists": True}}),
+    "Timeout.seconds": around({"tag": "timeout", "seconds": 7}, "seconds", 7),
+    "Retries.count": around({"tag": "retries", "count": 7}, "count", 7),
+    "Retries.backoffSeconds": around({"tag": "retries", "count": 1, "backoffSeconds": 7}, "backoff_seconds", 7),
+    "Retries.on": around({"tag": "retries", "count": 1, "on": ["error"]}, "on", ("error",)),
+    "Truncate.maxBytes": around({"tag": "truncate", "maxBytes": 7}, "max_bytes", 7),
+    "Before.hook": around({"tag": "before", "hook": {"command": "hooks/h"}}, "hook.name", "h"),
+    "After.hook": around({"tag": "after", "hook": {"tool": "note"}}, "hook.name", "note"),
+    "Hook.command": around({"tag": "before", "hook": {"command": "h"}}, "hook.kind", "command"),
+    "Hook.tool": around({"tag": "before", "hook": {"tool": "h"}}, "hook.kind", "tool"),
+    "Label.label": fact({"tag": "label", "label": "word"}, "label", "word"),
+    "Cancellable.cancellable": fact({"tag": "cancellable", "cancellable": False}, "cancellable", False),
+    "Limit.name": Acts(
+        wrapper({}, {"tag": "limit", "name": "gpu"}),
+        lambda agent: compile_policy(agent, [GPU]).resolve("t", {}).limits,
+        (GPU,),
+    ),
+    "Defer.reason": deferring("reason", "because", "reason"),
+    "Defer.expiresSeconds": deferring("expiresSeconds", 5, "expires_seconds"),
+    "Defer.attached": deferring("attached", False, "attached"),
+    "Decorate.decorators": Acts(
+        rule({"tag": "decorate", "decorators": [{"tag": "label", "label": "x"}], "inner": {"tag": "runSync"}}),
+        lambda agent: of_t(agent).label,
+        "x",
+    ),
+    "Agent.parameters": Acts({"parameters": [{"name": "p"}]}, lambda agent: len(agent.parameters), 1),
+    "Parameter.name": parameter("name", "q", lambda it: it.name),
+    "Parameter.description": parameter("description", "d", lambda it: it.description),
+    "Parameter.secret": parameter("secret", True, lambda it: it.secret),
+    "Parameter.scope": parameter("scope", "session", lambda it: it.scope),
+    "Parameter.required": parameter("required", False, lambda it: it.required),
+    "Parameter.default": parameter("default", {"tag": "Given", "contents": 7}, lambda it: it.default.model_dump()),
+    "Agent.bindings": Acts(binding(), lambda agent: of_t(agent).bound, (Bound(arg="k", binding=0),)),
+    "Binding.arg": Acts(binding(arg="q"), lambda agent: of_t(agent).bound[0].arg, "q"),
+    "Binding.tool": Acts(binding(tool="x*"), lambda agent: of_t(agent).bound, ()),
+    "Binding.value": Acts(binding(), lambda agent: agent.bindings[0].value.model_dump()["contents"], 1),
+    "Binding.whenUnbound": Acts(binding(whenUnbound="omit"), lambda agent: agent.bindings[0].when_unbound, "omit"),
+    "SecretValue.secret": Acts(
+        binding(value={"secret": "KEY"}), lambda agent: agent.bindings[0].value.model_dump()["secret"], "KEY"
+    ),
     "Match.tool": Acts(again(3, tool="t*"), lambda agent: of_t(agent).rerun_times, 3),
     "RerunOnRestart.times": Acts(again(3), lambda agent: of_t(agent).rerun_times, 3),
     "Agent.interruptCompletions": Acts({"interruptCompletions": True}, lambda agent: agent.interrupt_completions, True),
@@ -125,7 +214,11 @@ ACTS: Mapping[str, Acts] = {
         policy(default={"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"
     ),
     "ToolCallPolicyConfig.rules": Acts(rule({"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"),
-    "Rule.tool": Acts(rule({"tag": "runAsync"}), lambda agent: compile_policy(agent).by_tool.keys(), {"t"}),
+    "Rule.tool": Acts(
+        rule({"tag": "runAsync"}),
+        lambda agent: [compile_policy(agent).resolve(tool, {}).disposition for tool in "tu"],
+        ["runAsync", "runSync"],
+    ),
     "Rule.disposition": Acts(rule({"tag": "runAsync"}), lambda agent: of_t(agent).disposition, "runAsync"),
     "RunAsync.attachSeconds": Acts(
         rule({"tag": "runAsync", "attachSeconds": 3}), lambda agent: of_t(agent).attach_seconds, 3
@@ -174,49 +267,9 @@ def one(key: str, inner: str) -> Keys:
     return {key: {inner: WHOLE[key][inner]}}
 
 
-MATCH_ARGS = "toolCallPolicyConfig.wrappers[0].match.args"
-DECORATOR_TAG = "toolCallPolicyConfig.wrappers[0].decorators[0].tag"
-DISPOSITION = "toolCallPolicyConfig.rules[0].disposition.tag"
-MCP, OPEN_API, BINDING = part("mcpServers"), part("openApiToolboxes"), part("bindings")
-PARAMETER, HELPER = part("parameters"), part("extraAgents")
-DECORATORS: tuple[Keys, ...] = tuple(WHOLE["toolCallPolicyConfig"]["wrappers"][0]["decorators"])
+MCP, OPEN_API, HELPER = part("mcpServers"), part("openApiToolboxes"), part("extraAgents")
 
 REFUSED: Mapping[str, Refused] = {
-    "Match.args": Refused(wrapper({"args": {"all": []}}), MATCH_ARGS, "wrappers that look at arguments"),
-    **{
-        name: Refused(wrapper({"args": args}), MATCH_ARGS, "wrappers that look at arguments")
-        for args, names in (
-            ({"path": "a", "equals": 1}, ("Equals.path", "Equals.equals")),
-            ({"path": "a", "glob": "x"}, ("Glob.path", "Glob.glob")),
-            ({"path": "a", "exists": True}, ("Exists.path", "Exists.exists")),
-            ({"all": []}, ("AllOf.all",)),
-            ({"any": []}, ("AnyOf.any",)),
-            ({"not": {"any": []}}, ("Not.not",)),
-        )
-        for name in names
-    },
-    **{
-        name: Refused(wrapper({}, decorator), DECORATOR_TAG, "this decorator")
-        for decorator, names in (
-            (DECORATORS[0], ("Timeout.seconds",)),
-            (DECORATORS[1], ("Retries.count", "Retries.backoffSeconds", "Retries.on")),
-            (DECORATORS[2], ("Truncate.maxBytes",)),
-            (DECORATORS[3], ("Before.hook", "Hook.command")),
-            (DECORATORS[4], ("After.hook", "Hook.tool")),
-            (DECORATORS[6], ("Limit.name",)),
-            (DECORATORS[7], ("Cancellable.cancellable",)),
-            ({"tag": "label", "label": "x"}, ("Label.label",)),
-        )
-        for name in names
-    },
-    "Defer.reason": Refused(rule({"tag": "defer", "reason": "r"}), DISPOSITION, "deferred calls"),
-    "Defer.expiresSeconds": Refused(
-        rule({"tag": "defer", "reason": "r", "expiresSeconds": 5}), DISPOSITION, "deferred calls"
-    ),
-    "Defer.attached": Refused(rule({"tag": "defer", "reason": "r", "attached": False}), DISPOSITION, "deferred calls"),
-    "Decorate.decorators": Refused(
-        rule({"tag": "decorate", "decorators": [DECORATORS[0]], "inner": {"tag": "runSync"}}), DISPOSITION, "decorators"
-    ),
     "Agent.mcpServers": Refused(MCP, "mcpServers", "tools of MCP servers"),
     **{
         f"McpContents.{key}": Refused(MCP, "mcpServers", "tools of MCP servers")
@@ -227,17 +280,6 @@ REFUSED: Mapping[str, Refused] = {
         f"OpenApiContents.{key}": Refused(OPEN_API, "openApiToolboxes", "tools of HTTP APIs")
         for key in ("SpecUrl", "BaseUrl", "Headers", "Token", "Bindings")
     },
-    "Agent.parameters": Refused(PARAMETER, "parameters", "parameters of an agent"),
-    **{
-        f"Parameter.{key}": Refused(PARAMETER, "parameters", "parameters of an agent")
-        for key in ("name", "description", "secret", "scope", "required", "default")
-    },
-    "Agent.bindings": Refused(BINDING, "bindings", "bound arguments"),
-    **{
-        f"Binding.{key}": Refused(BINDING, "bindings", "bound arguments")
-        for key in ("tool", "arg", "value", "whenUnbound")
-    },
-    "SecretValue.secret": Refused(BINDING, "bindings", "bound arguments"),
     "Agent.extraAgents": Refused(HELPER, "extraAgents", "helpers"),
     **{
         f"ExtraAgent.{key}": Refused(HELPER, "extraAgents", "helpers") for key in ("slug", "path", "with", "narrowable")
@@ -260,16 +302,16 @@ REFUSED: Mapping[str, Refused] = {
     ),
 }
 
+ASKING = {"tag": "SystemToolbox", "contents": {"Capabilities": ["ask-user"]}}
 VALUES_REFUSED: tuple[Refused, ...] = (
     Refused({"flavor": "OpenAIResponses"}, "flavor", "the Responses dialect"),
-    Refused(policy(default={"tag": "defer", "reason": "r"}), "toolCallPolicyConfig.default.tag", "deferred calls"),
     *(
         Refused(
             system(Capabilities=["cancel-tool-call", name]),
             "builtinToolboxes[0].contents.Capabilities[1]",
             f'"{name}" is not supported yet: this capability',
         )
-        for name in ("wait-for-tool-calls", "get-tool-call-result", "ask-user")
+        for name in ("wait-for-tool-calls", "get-tool-call-result")
     ),
 )
 """Values that are refused at keys which act otherwise."""
@@ -328,6 +370,8 @@ def test_the_documented_defaults_may_be_written_out() -> None:
         {"builtinToolboxes": [{"tag": "SystemToolbox", "contents": {"Capabilities": ["send-to-tool-call"]}}]},
         {"toolCallPolicyConfig": {"default": {"tag": "runAsync", "attachSeconds": 0, "queue": "slow"}}},
         {"delivery": {"maxItems": None, "templates": {}}},
+        {"executionMode": "asynchronous", "builtinToolboxes": [ASKING]},
+        {"toolCallPolicyConfig": {"default": {"tag": "defer", "reason": "r"}}},
     ],
 )
 def test_values_that_this_version_honours_are_accepted(keys: dict[str, Any]) -> None:

@@ -19,7 +19,13 @@ OURS = {Path(package).name for package in MAY_IMPORT}
 PURE = {
     f"orchestrator/errands_orchestrator/{name}.py"
     for name in ("session", "stepper", "turn", "attach", "notices", "texts", "transcript", "arrivals", "decisions")
-} | {"config/errands_config/policy.py", "config/errands_config/predicate.py", "config/errands_config/glob.py"}
+} | {
+    f"config/errands_config/{name}.py"
+    for name in (
+        "policy", "decorated", "predicate", "compiled_predicate", "predicate_reasons", "policy_explained",
+        "agent_notes", "glob", "hook_name",
+    )
+}  # fmt: skip
 EFFECTS = {
     "redis",
     "celery",

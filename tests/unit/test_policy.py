@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.agent_file_texts import agent_of
 
 from errands_config.policy import MAX_CALL_SECONDS, compile_policy
-from errands_config.wire import CallPolicy
+from errands_config.wire import CallPolicy, Defer
 
 
 def resolved(tool: str = "t", mode: str = "asynchronous", /, **keys: Any) -> CallPolicy:
@@ -25,7 +25,9 @@ def config(*rules: tuple[str, dict[str, Any]], default: dict[str, Any] | None = 
 
 
 def test_without_any_policy_a_call_is_waited_for_under_the_ceilings() -> None:
-    assert resolved() == CallPolicy(disposition="runSync", timeout_seconds=MAX_CALL_SECONDS, queue_timeout_seconds=3600)
+    assert resolved() == CallPolicy(
+        disposition="runSync", timeout_seconds=MAX_CALL_SECONDS, queue_timeout_seconds=3600, may_defer=True
+    )
 
 
 def test_the_first_rule_that_names_the_tool_wins() -> None:
@@ -70,6 +72,25 @@ def test_a_call_is_attached_for_the_seconds_written_and_never_for_less_than_none
 ) -> None:
     rules = config(default={"tag": "runAsync", "attachSeconds": written})
     assert resolved(toolCallPolicyConfig=rules).attach_seconds == kept
+
+
+@pytest.mark.parametrize(("mode", "may"), [("asynchronous", True), ("synchronous", False)])
+def test_calls_may_wait_for_somebody_outside_in_asynchronous_mode_only(mode: str, may: bool) -> None:
+    assert resolved("t", mode).may_defer is may
+
+
+def test_a_deferred_call_keeps_its_terms() -> None:
+    written = {"tag": "defer", "reason": "a person decides", "expiresSeconds": 60, "attached": False}
+    policy = resolved(toolCallPolicyConfig=config(default=written), asyncCallTimeoutSeconds=7)
+    assert policy.disposition == "defer"
+    assert policy.defer == Defer(reason="a person decides", expires_seconds=60, attached=False)
+    assert policy.timeout_seconds == 7
+    assert resolved(toolCallPolicyConfig=config(default={"tag": "defer", "reason": "r"})).defer == Defer(reason="r")
+
+
+def test_a_deferred_call_of_a_synchronous_agent_runs_like_any_other() -> None:
+    policy = resolved("t", "synchronous", toolCallPolicyConfig=config(default={"tag": "defer", "reason": "r"}))
+    assert (policy.disposition, policy.defer) == ("runSync", None)
 
 
 _DISPOSITIONS = st.sampled_from([{"tag": "runSync"}, {"tag": "runAsync"}, {"tag": "runAsync", "attachSeconds": 1}])

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import JsonValue
 
 from errands_config.agent_file.file_model import ByTag, FileModel, NonEmpty
-from errands_config.agent_file.names import ToolGlob
+from errands_config.agent_file.names import ToolGlob, ValueName
 
 
 class LiteralValue(FileModel):
@@ -27,7 +27,7 @@ class ParamValue(FileModel):
 class SecretValue(FileModel):
     """A secret by its name, known to the worker only."""
 
-    secret: NonEmpty
+    secret: ValueName
 
 
 Value: TypeAlias = Annotated[LiteralValue | ParamValue | SecretValue, ByTag()]
@@ -74,18 +74,27 @@ ParameterDefault: TypeAlias = Annotated[Given | FromEnvironment | FromFile | Fro
 class Parameter(FileModel):
     """A value that whoever starts the agent may set."""
 
-    name: NonEmpty
+    name: ValueName
     description: str = ""
+    """What it is for, for whoever sets it."""
     secret: bool = False
+    """Whether its value is known to workers only: it stands in no record and is cut out of results."""
     scope: Literal["process", "session", "message"] = "process"
+    """`message`: it may also be set later, with a message."""
     required: bool = True
+    """Whether a session needs a value for it to start."""
     default: ParameterDefault | None = None
+    """Where its value comes from if nobody sets it."""
 
 
 class Binding(FileModel):
     """An argument of a tool that gets its value here and leaves the schema that the model sees."""
 
     tool: ToolGlob | None = None
+    """The tools; left out: every tool that takes the argument."""
     arg: NonEmpty
+    """The argument."""
     value: Value
+    """What the tool gets, whatever the model sends."""
     when_unbound: Literal["fail", "omit", "expose"] = "fail"
+    """Without a value: the call fails, the tool gets none, or the argument is the model's."""

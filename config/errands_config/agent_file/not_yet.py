@@ -23,19 +23,13 @@ class Row(NamedTuple):
 
 NOT_YET: tuple[Row, ...] = (
     Row("flavor", ("OpenAIv1", "Scripted"), "the Responses dialect"),
-    Row("toolCallPolicyConfig.default.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
-    Row("toolCallPolicyConfig.rules.*.disposition.tag", ("runSync", "runAsync"), "deferred calls and decorators"),
-    Row("toolCallPolicyConfig.wrappers.*.match.args", (None,), "wrappers that look at arguments"),
-    Row("toolCallPolicyConfig.wrappers.*.decorators.*.tag", ("rerunOnRestart",), "this decorator"),
     Row(
         "builtinToolboxes.*.contents.Capabilities.*",
-        ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call", "send-to-tool-call"),
+        ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call", "send-to-tool-call", "ask-user"),
         "this capability",
     ),
     Row("mcpServers", ([],), "tools of MCP servers"),
     Row("openApiToolboxes", ([],), "tools of HTTP APIs"),
-    Row("parameters", ([],), "parameters of an agent"),
-    Row("bindings", ([],), "bound arguments"),
     Row("extraAgents", ([],), "helpers"),
     Row("mailScope", ("subtree",), "mail between sessions"),
     Row("interruptScope", ("children",), "interrupt mail"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -41,12 +42,15 @@ class RunAsync(FileModel):
 
 
 class Defer(FileModel):
-    """The call is not run; somebody outside completes it."""
+    """The call is not run; somebody outside completes it. Acts only if the agent is `asynchronous`."""
 
     tag: Literal["defer"]
     reason: str
+    """Why, for those who decide."""
     expires_seconds: Seconds | None = None
+    """How long it waits; left out: as long as the settings allow."""
     attached: bool = True
+    """Whether the step waits for it; else the model goes on with a placeholder."""
 
 
 class Decorate(FileModel):
@@ -54,27 +58,33 @@ class Decorate(FileModel):
 
     tag: Literal["decorate"]
     decorators: Many[Decorator]
+    """The outermost first. They are nearer to the tool than those of any wrapper."""
     inner: Disposition
+    """How the calls run inside them."""
 
 
-_Any: TypeAlias = RunSync | RunAsync | Defer | Decorate
-
-
-def _flattened(disposition: _Any) -> _Any:
-    """Nested `decorate` as one, the outer decorators first; without any decorator, what stands inside."""
-    if not isinstance(disposition, Decorate):
-        return disposition
-    if not disposition.decorators:
-        return disposition.inner
-    if not isinstance(disposition.inner, Decorate):
-        return disposition
-    inner = disposition.inner
-    return inner.model_copy(update={"decorators": disposition.decorators + inner.decorators})
-
-
-Disposition: TypeAlias = Annotated[_Any, ByTag(), AfterValidator(_flattened)]
+PlainDisposition: TypeAlias = RunSync | RunAsync | Defer
+"""A disposition without its decorators."""
+Disposition: TypeAlias = Annotated[PlainDisposition | Decorate, ByTag()]
 
 Decorate.model_rebuild()
+
+
+def innermost(disposition: Disposition) -> PlainDisposition:
+    """The disposition inside every `decorate`."""
+    return innermost(disposition.inner) if isinstance(disposition, Decorate) else disposition
+
+
+Keys: TypeAlias = tuple[str | int, ...]
+"""Keys and positions on the way to a place in the file."""
+
+
+def decorators_of(disposition: Disposition, keys: Keys = ()) -> Iterator[tuple[Keys, Decorator]]:
+    """The decorators of every `decorate`, the outermost first, each with its place below `keys`."""
+    if isinstance(disposition, Decorate):
+        for position, decorator in enumerate(disposition.decorators):
+            yield (*keys, "decorators", position), decorator
+        yield from decorators_of(disposition.inner, (*keys, "inner"))
 
 
 def _is_a_tool(name: str) -> str:
@@ -98,6 +108,10 @@ class Match(FileModel):
     tool: NonEmpty | None = None
     """A glob (`*` only) over the whole name."""
     args: Predicate | None = None
+    """A predicate on what the model sent, before bindings: `{"path": p, "equals": value}`, `{"path": p, "glob": text}`
+    (strings only), `{"path": p, "exists": true}` (null is a value), `{"all": [...]}`, `{"any": [...]}` or
+    `{"not": {...}}`. A path is keys and positions joined by dots (`options.targets.0`), the empty one is the whole
+    value. What is missing equals nothing and is like nothing, so that `not` covers it."""
 
 
 class Wrapper(FileModel):
@@ -114,4 +128,20 @@ class ToolCallPolicyConfig(FileModel):
     default: Disposition = RunSync(tag="runSync")
     """How a call runs whose tool no rule names."""
     rules: Many[Rule] = ()
+    """How the calls of single tools run."""
     wrappers: Many[Wrapper] = ()
+    """What is put around calls. Every wrapper that matches applies, the first one outermost."""
+
+    def dispositions(self) -> Iterator[tuple[Keys, Disposition]]:
+        """Every disposition with its place below this part."""
+        yield ("default",), self.default
+        for position, rule in enumerate(self.rules):
+            yield ("rules", position, "disposition"), rule.disposition
+
+    def decorators(self) -> Iterator[tuple[Keys, Decorator]]:
+        """Every decorator with its place below this part."""
+        for keys, disposition in self.dispositions():
+            yield from decorators_of(disposition, keys)
+        for position, wrapper in enumerate(self.wrappers):
+            for place, decorator in enumerate(wrapper.decorators):
+                yield ("wrappers", position, "decorators", place), decorator

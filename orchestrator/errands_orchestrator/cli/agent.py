@@ -1,24 +1,32 @@
-"""`errands agent`: check agent files, print their schema, list the agents that sessions were made of."""
+"""`errands agent`: check and explain agent files, print their schema, list the agents that sessions were made of."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from cyclopts import App
 
 from errands_config import keys
 from errands_config.agent import Agent, load_agent, parse_agent
+from errands_config.agent_notes import notes_on
 from errands_config.agent_schema import agent_schema
 from errands_config.errors import ConfigError
 from errands_config.settings import Settings, load_settings
 from errands_config.toolboxes import toolboxes_of
 from errands_orchestrator import reads
+from errands_orchestrator.cli.agent_explain import explain
 from errands_orchestrator.cli.connecting import with_store
 from errands_orchestrator.cli.exit_codes import Exit
 from errands_orchestrator.cli.output import AsJson, Row, print_json, print_rows, print_text, say
 from errands_orchestrator.definitions import StoredAgent
 
-agent_commands = App(name="agent", help="Check agent files, print their schema, list known agents.", version_flags=[])
+agent_commands = App(
+    name="agent",
+    help="Check and explain agent files, print their schema, list known agents.",
+    version_flags=[],
+)
+agent_commands.command(explain)
 
 
 def checked_agent(file: Path, settings: Settings) -> Agent:
@@ -32,24 +40,48 @@ def checked_agent(file: Path, settings: Settings) -> Agent:
 def check(file: Path, /, *more: Path, as_json: AsJson = False) -> int:
     """Check agent files as `errands run` reads them: keys, values, predicates, and whether their toolboxes exist.
 
-    Exit code 3 if one of them cannot be used.
+    Exit code 3 if one of them cannot be used. A note names what is allowed and yet does not act.
     """
     settings = load_settings()
-    rows = [_verdict(one, settings) for one in (file, *more)]
+    verdicts = [_verdict(one, settings) for one in (file, *more)]
     if as_json:
-        print_json(rows)
+        print_json([verdict.row for verdict in verdicts])
     else:
-        for row in rows:
-            say(f"{row['file']}: {'ok, agent ' + str(row['slug']) if row['ok'] else row['error']}")
-    return Exit.OK if all(row["ok"] for row in rows) else Exit.CONFIG_INVALID
+        for line in (line for verdict in verdicts for line in verdict.lines):
+            say(line)
+    return Exit.CONFIG_INVALID if any(verdict.error for verdict in verdicts) else Exit.OK
 
 
-def _verdict(file: Path, settings: Settings) -> Row:
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What was found of one file: the agent in it, or what is wrong."""
+
+    file: Path
+    agent: Agent | None = None
+    error: str | None = None
+
+    @property
+    def row(self) -> Row:
+        slug, digest = (self.agent.slug, self.agent.digest) if self.agent else (None, None)
+        ok = self.agent is not None
+        facts = {"file": str(self.file), "ok": ok, "slug": slug, "digest": digest, "error": self.error}
+        return {**facts, "notes": self._notes}
+
+    @property
+    def lines(self) -> list[str]:
+        found = f"ok, agent {self.agent.slug}" if self.agent else self.error
+        return [f"{self.file}: {found}", *(f"{self.file}: note: {note}" for note in self._notes)]
+
+    @property
+    def _notes(self) -> list[str]:
+        return [f"{note.path}: {note.text}" for note in notes_on(self.agent)] if self.agent else []
+
+
+def _verdict(file: Path, settings: Settings) -> _Verdict:
     try:
-        agent = checked_agent(file, settings)
+        return _Verdict(file, checked_agent(file, settings))
     except ConfigError as wrong:
-        return {"file": str(file), "ok": False, "slug": None, "digest": None, "error": str(wrong)}
-    return {"file": str(file), "ok": True, "slug": agent.slug, "digest": agent.digest, "error": None}
+        return _Verdict(file, error=str(wrong))
 
 
 @agent_commands.command

@@ -66,7 +66,7 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("orchestrator", f"{_HERE}.orchestrator:serve", "Step sessions, until it is told to stop."),
     ("flower", f"{_HERE}.flower:flower", _FLOWER),
     ("doctor", f"{_HERE}.doctor:doctor", "Look for what is wrong with the store, the workers and this installation."),
-    ("agent", f"{_HERE}.agent:agent_commands", "Check agent files, print their schema, list known agents."),
+    ("agent", f"{_HERE}.agent:agent_commands", "Check and explain agent files, print their schema, list known agents."),
     ("tools", f"{_HERE}.tools:tool_commands", "List what live workers offer; call one tool."),
     ("calls", f"{_HERE}.calls:call_commands", "List, show, follow and cancel tool calls."),
     ("session", f"{_HERE}.session:session_commands", "Start, step, talk to, pause, resume, cancel and print sessions."),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable
-from typing import Annotated, cast
 
 import orjson
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from errands_config.settings import load_settings
 from errands_config.wire import CallState
 from errands_orchestrator.calls import CallRow
 from errands_orchestrator.catalogue import LiveOffer, live_offers
+from errands_orchestrator.cli.arguments_given import Args, object_given
 from errands_orchestrator.cli.connecting import reached, with_store
-from errands_orchestrator.cli.exit_codes import Exit, UsageError
+from errands_orchestrator.cli.exit_codes import Exit
 from errands_orchestrator.cli.output import AsJson, Row, print_json, print_rows, print_text, say
 from errands_orchestrator.texts import end_text
 
@@ -62,7 +61,7 @@ def call_tool(
     name: str,
     /,
     *,
-    args: Annotated[str, Parameter(help="Arguments, as a JSON object.")] = "{}",
+    args: Args = "{}",
     as_json: AsJson = False,
 ) -> int:
     """Call one tool through its queue and print its result. Exit code 1 if the call does not complete.
@@ -71,19 +70,9 @@ def call_tool(
     """
     from errands_orchestrator.cli.single_call import called  # imported here: an orchestrator takes a second
 
-    arguments = _object(args)
+    arguments = orjson.dumps(object_given(args)).decode()
     with reached(load_settings()) as there:
         return _shown(asyncio.run(called(there, name, arguments)), as_json=as_json)
-
-
-def _object(text: str) -> str:
-    try:
-        value = json.loads(text)
-    except ValueError as invalid:
-        raise UsageError(f"--args is not JSON: {invalid}") from None
-    if not isinstance(value, dict):
-        raise UsageError("--args must be a JSON object")
-    return orjson.dumps(cast("dict[str, object]", value)).decode()
 
 
 def _shown(row: CallRow, *, as_json: bool) -> Exit:
