@@ -28,8 +28,8 @@
     errands:queued:{queue}     zset    queued calls by publication time, 0 = not published yet
     errands:queue:{queue}      hash    claimed_upto (newest publication claimed), empty_since
     errands:queues             set     every queue ever published to
-    errands:watch              zset    every queued, running or deferred call, by the moment the sweeper must look, but never
-                                       more than 10 minutes ahead
+    errands:watch              zset    every queued, running or deferred call, by the moment the sweeper must look, but
+                                       never more than 10 minutes ahead
     errands:workers            zset    incarnations by their last beat
     errands:settled            zset    incarnations given up, by that moment; kept a day
     errands:w:{inc}            hash    host, launcher pid, queues, slots, started; lives a day after its last beat

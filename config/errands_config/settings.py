@@ -128,12 +128,12 @@ class Settings(BaseSettings):
     )
     secret_key: Annotated[SecretStr, AfterValidator(_long_enough)] | None = Field(
         default=None,
-        description="Key that the tokens of deferred calls are made with: the same for everybody who gives or takes them. "
+        description="Key that the tokens of deferred calls are made with: the same for all who give or take them. "
         "Unset: the file `secret-key` in ERRANDS_HOME, made when it is first needed.",
     )
     secrets_file: Annotated[Path, AfterValidator(_absolute)] | None = Field(
         default=None,
-        description='Of a worker: a JSON file {"name": "value"} with the secrets that bindings name. No others can read it.',
+        description='Of a worker: a JSON file {"name": "value"} with the secrets that bindings name, for it alone.',
     )
     limits: Annotated[dict[str, LimitSetting], AfterValidator(_named_plainly)] = Field(
         default_factory=dict[str, LimitSetting],

@@ -15,14 +15,16 @@ from errands_orchestrator.logs import LEVELS
 
 SESSION_FACTS = ("session_id", "conversation_id")
 """What every event carries beside its kind and time."""
-CALL_FACTS = (*SESSION_FACTS, "tool_call_id", "tool", "provider_call_id", "attempt")
-"""What every event of a call carries; one that the model gave no id has no `provider_call_id`."""
+CALL_FACTS = (*SESSION_FACTS, "tool_call_id", "tool", "provider_call_id", "attempt", "label")
+"""What every event of a call carries; one that the model gave no id has no `provider_call_id`, and one that the policy
+gave no label has no `label`."""
 
 RUN_WORDS: Mapping[EventKind, tuple[str, Sequence[str]]] = {
     "run.started": ("Somebody said something, and the session is to answer.", ()),
     "run.ended": ("The run is over: `completed` or `cancelled`.", ("status",)),
     "run.paused": ("The session stands still until it is resumed. Its calls go on.", ("cause",)),
     "run.resumed": ("It goes on.", ()),
+    "run.blocked": ("It waits for somebody outside and for nothing else: so many deferred calls.", ("calls",)),
     "turn.started": ("The model is asked.", ("turn",)),
     "turn.completed": ("It has answered: how many calls it made, and why it stopped.", ("turn", "calls", "finish")),
     "turn.restarted": ("The same turn is asked for again: after a takeover or a pause, or to say more.", ("turn",)),
@@ -35,14 +37,15 @@ CALL_WORDS: Mapping[str, tuple[str, Sequence[str]]] = {
     "queued": ("It is published: a worker may take it.", ()),
     "started": ("A worker has taken it.", ("queued_ms",)),
     "progressed": ("It reported progress; told at most five times a second, never what it said.", ("payload_bytes",)),
+    "deferred": ("Somebody outside is to complete it, or to give leave for it.", ()),
     "completed": ("It has a result.", ("elapsed_ms",)),
     "failed": ("It ended without one. `error` is the kind of failure, not its text.", ("elapsed_ms", "error")),
     "timed_out": ("It ran into a limit.", ("elapsed_ms", "timeout_seconds")),
     "cancelled": ("It was stopped, or had not begun.", ("elapsed_ms", "reason", "by")),
     "orphaned": ("Its worker was lost.", ("elapsed_ms",)),
-    "denied": (_NOT_YET, ()),
+    "denied": ("Somebody outside, or a hook, said no.", ("elapsed_ms",)),
     "skipped": (_NOT_YET, ()),
-    "expired": (_NOT_YET, ()),
+    "expired": ("Nobody outside completed it in time.", ("elapsed_ms",)),
 }  # fmt: skip
 """What each event of a call means, and its own facts; a call that never started has no `elapsed_ms`."""
 
@@ -55,7 +58,7 @@ sessions.
 _COMMON = f"""
 Each has `kind`, `at` (store time, ms), {codes(SESSION_FACTS)}. `conversation_id` is the id of the root session. Each
 event of a call has {codes(CALL_FACTS[2:])} too; `provider_call_id` is the id that the model gave the call, if it gave
-one.
+one, and `label` the word that the policy gives it, if it gives one.
 """
 _LINES = """
 `errands orchestrator` prints each event of every session as one JSON line on stderr, at least once over all
@@ -92,7 +95,7 @@ def run_kinds() -> Sequence[EventKind]:
 
 def call_kinds() -> Sequence[str]:
     """The events of calls, without their common beginning."""
-    return ("queued", "started", "progressed", *(str(state) for state in CallState if state.is_final))
+    return ("queued", "started", "progressed", "deferred", *(str(state) for state in CallState if state.is_final))
 
 
 def _run_rows() -> Iterator[Sequence[str]]:

@@ -13,6 +13,8 @@ _LEVELS = ("debug", "info", "warning", "error")
 
 WORDS: Mapping[str, str] = {
     "agent.unusable": "The agent is gone from the store, or this process has no key for it; its session is paused.",
+    "hook.failed": "A hook did not answer as it should (`hook`, `error`): before the tool the call is blocked, after it nothing "
+    "changes.",
     "messages.repeated": "Messages that a broker lost, or that were never sent, were sent again.",
     "model.failed": "The endpoint did not answer as it should; `detail` is what it said and what to do.",
     "nudge.failed": "A worker could not be told of a cancel at once; its next beat tells it.",

@@ -25,7 +25,8 @@ def settled(brief: Brief, session: Session, now: int) -> Session:
             return call
         if interrupt:
             return replace(call, detached=INTERRUPTED)
-        return call if call.attach == "forever" else _released(call, session.attached_at, person, now)
+        holds_fast = call.attach == "forever" and not call.is_deferred
+        return call if holds_fast else _released(call, session.attached_at, person, now)
 
     asked = (replace(it, woken_by=woken_by) if _waits(it, session, now) else it for it in session.asked)
     return replace(session, calls=tuple(map(released, session.calls)), asked=tuple(asked))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+import orjson
+
 from errands_config import keys
 from errands_config.errors import NotFound
 from errands_config.scripts import calls as scripts
@@ -48,11 +50,13 @@ class CallRow:
     created_at: int = 0
     limit: str = ""
     """The shared limit that it waits for."""
+    cancellable: bool = True
+    """False: its model is told that it cannot be stopped."""
 
 
 _FACTS = (
     "session", "tool", "provider_id", "state", "attempt", "queue", "label", "worker", "queued_at", "started_at",
-    "ended_at", "created", "limit",
+    "ended_at", "created", "limit", "policy",
 )  # fmt: skip
 _END = ("result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds")
 
@@ -86,6 +90,7 @@ def _row(cid: str, names: Sequence[str], values: Sequence[str | None]) -> CallRo
         queued_at=int(got["queued_at"] or 0), started_at=int(got["started_at"] or 0),
         ended_at=int(got["ended_at"] or 0), outcome=outcome, created_at=int(got["created"] or 0),
         limit=got["limit"] if state is CallState.WAITING else "",
+        cancellable=orjson.loads(got["policy"] or "{}").get("cancellable", True),
     )  # fmt: skip
 
 

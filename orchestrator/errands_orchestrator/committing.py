@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from errands_config.scripts.deferred import deferral_fields
 from errands_config.scripts.letters import outcome_fields
 from errands_config.scripts.sessions import Commit, Publication, Record, Rest
-from errands_config.wire import CallPolicy, CallState
+from errands_config.wire import CallPolicy, CallState, Deferral
 from errands_orchestrator.decisions import Decision, Event, Park, Queue, Step, Wait
 from errands_orchestrator.dispatcher import first_publication, message
 from errands_orchestrator.session import NewCall
 from errands_orchestrator.snapshot import dump_entry, dump_session
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Most seconds that somebody outside is waited for."""
+
+    deferred: float = 604_800
+    question: float = 604_800
+
+    def with_deferral(self, deferral: Deferral) -> float:
+        """Of this deferral."""
+        return self.question if deferral.kind == "question" else self.deferred
+
+
+PATIENCE = Patience()
 
 
 def queued_calls(decisions: Sequence[Decision]) -> tuple[str, ...]:
@@ -19,7 +36,14 @@ def queued_calls(decisions: Sequence[Decision]) -> tuple[str, ...]:
 
 
 def commit_of(
-    step: Step, *, commit_id: str, version: int, cursor: str, publish: Sequence[Publication], slug: str
+    step: Step,
+    *,
+    commit_id: str,
+    version: int,
+    cursor: str,
+    publish: Sequence[Publication],
+    slug: str,
+    patience: Patience = PATIENCE,
 ) -> Commit:
     """One step as one commit."""
     return Commit(
@@ -29,21 +53,31 @@ def commit_of(
         snapshot=dump_session(step.session),
         heard=step.session.heard,
         log=tuple(dump_entry(entry) for entry in step.log),
-        records=tuple(_record(call, slug) for call in step.records),
+        records=tuple(_record(call, slug, patience) for call in step.records),
         publish=tuple(publish),
         events=tuple(_event(event) for event in step.events),
     )
 
 
-def _record(call: NewCall, slug: str) -> Record:
-    ended = outcome_fields(call.outcome) if call.outcome else {"state": str(CallState.WAITING)}
+def _record(call: NewCall, slug: str, patience: Patience) -> Record:
     fields = {
         "agent": slug, "tool": call.tool, "arguments": call.arguments, "provider_id": call.provider_id,
-        "turn": str(call.turn), "position": str(call.position), "policy": call.policy.model_dump_json(),
-        "queue": call.queue,
+        "turn": str(call.turn), "position": str(call.position),
+        "policy": call.policy.model_dump_json(exclude_defaults=True), "queue": call.queue,
     }  # fmt: skip
     limits = " ".join(limit.name for limit in call.policy.limits)
-    return Record(call.id, fields | ({"limits": limits} if limits else {}) | ended)
+    named = {name: value for name, value in (("limits", limits), ("label", call.policy.label)) if value}
+    return Record(call.id, fields | named | _standing(call, patience))
+
+
+def _standing(call: NewCall, patience: Patience) -> dict[str, str]:
+    """Where a new call stands: it has ended, or waits for somebody outside, or to be published."""
+    if call.outcome:
+        return outcome_fields(call.outcome)
+    if call.deferral:
+        longest = patience.with_deferral(call.deferral)
+        return {"state": str(CallState.DEFERRED), **deferral_fields(call.deferral, longest)}
+    return {"state": str(CallState.WAITING)}
 
 
 def _event(event: Event) -> tuple[str, tuple[str, ...]]:
@@ -63,15 +97,15 @@ def from_records(records: Sequence[NewCall], sid: str, now: int, direct: bool) -
     return {
         call.id: publication_of(call.id, sid, call.tool, call.queue, call.policy, now, direct)
         for call in records
-        if call.outcome is None
+        if call.outcome is None and call.deferral is None
     }
 
 
 def rest_of(decisions: Sequence[Decision]) -> Rest | None:
     """How the session is to be parked, if that is all that is to be done beside publishing."""
     match [decision for decision in decisions if not isinstance(decision, Queue)]:
-        case [Wait(until)]:
-            return Rest("waiting_calls", until)
+        case [Wait(until, outside)]:
+            return Rest("waiting_external" if outside else "waiting_calls", until)
         case [Park(status)]:
             return Rest(status)
         case _:

@@ -10,7 +10,7 @@ from errands_orchestrator.attach import interrupted
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.decisions import Cancel, Park, Step
 from errands_orchestrator.draft import Draft
-from errands_orchestrator.session import Phase, Session
+from errands_orchestrator.session import Phase, Session, TrackedCall
 
 PAUSED_BY_USER = "paused by user"
 STEPPED = "stepped"
@@ -44,8 +44,13 @@ def _stop_run(draft: Draft) -> None:
         draft.session = interrupted(draft.session, draft.max_bytes)
         draft.hand_back()
     if draft.brief.agent.on_run_failure == "cancel":
-        draft.stop("run cancelled", draft.session.calls)
+        draft.stop("run cancelled", not_deferred(draft.session))
     draft.end_run("cancelled")
+
+
+def not_deferred(session: Session) -> tuple[TrackedCall, ...]:
+    """The calls that end with a run which did not end well; somebody outside may be at work on the others."""
+    return tuple(call for call in session.calls if not call.is_deferred)
 
 
 def _pause(draft: Draft) -> None:
@@ -60,8 +65,9 @@ def resume(draft: Draft) -> None:
     """Go on, if it is paused."""
     session = draft.session
     if not session.is_paused:
+        draft.put(blocked=False)  # so that whoever goes on with it is told if it still is
         return
-    draft.put(cause="", failures=0, retry_at=0)
+    draft.put(cause="", failures=0, retry_at=0, blocked=False)
     draft.tell("run.resumed")
     if session.phase is Phase.ASKING:
         draft.tell("turn.restarted", turn=str(session.turn + 1))
@@ -102,5 +108,5 @@ def set_aside(brief: Brief, session: Session, cause: str) -> Step:
     draft = Draft(brief, session, 0)
     draft.pause(cause)
     if brief.agent.on_run_failure == "cancel":
-        draft.stop("run failed", session.calls)
+        draft.stop("run failed", not_deferred(session))
     return Step(draft.session, (*cancels(draft), Park("paused")), events=tuple(draft.events))

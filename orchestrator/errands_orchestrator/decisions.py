@@ -64,6 +64,8 @@ class Wait:
     """Park until mail or `until` (store time, ms; None: mail alone, which open calls are sure to send)."""
 
     until: int | None
+    outside: bool = False
+    """Only deferred calls are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ EventKind: TypeAlias = Literal[
     "run.ended",
     "run.paused",
     "run.resumed",
+    "run.blocked",
     "turn.started",
     "turn.completed",
     "turn.restarted",

@@ -62,5 +62,5 @@ class Draft:
 
     def end_run(self, status: Literal["completed", "cancelled"]) -> None:
         """Nothing more is asked in this run."""
-        self.put(phase=Phase.IDLE, failures=0, retry_at=0, cause="", pause_after=0, reads=())
+        self.put(phase=Phase.IDLE, failures=0, retry_at=0, cause="", pause_after=0, reads=(), blocked=False)
         self.tell("run.ended", status=status)

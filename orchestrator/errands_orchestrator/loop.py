@@ -22,7 +22,15 @@ from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed
 from errands_orchestrator.calls import Nudge, cancel_call
 from errands_orchestrator.capabilities.answering import CAPABILITIES
 from errands_orchestrator.capabilities.desk import Desk
-from errands_orchestrator.committing import commit_of, from_records, publication_of, queued_calls, rest_of
+from errands_orchestrator.committing import (
+    PATIENCE,
+    Patience,
+    commit_of,
+    from_records,
+    publication_of,
+    queued_calls,
+    rest_of,
+)
 from errands_orchestrator.control import set_aside
 from errands_orchestrator.decisions import Answer, AskModel, Begin, Cancel, Decision, Look, Park, Step, Wait
 from errands_orchestrator.definitions import Known, Library
@@ -46,6 +54,7 @@ class Parts:
     after_commit: Callable[[Sequence[Publication]], Awaitable[None]] | None
     """Publishes calls when the broker is not the store; None: the commit did it."""
     lease_ms: int
+    patience: Patience = PATIENCE
 
 
 @dataclass(slots=True)
@@ -127,8 +136,9 @@ class Loop:
     async def _commit(self, step: Step, rest: Rest | None) -> scripts.Answered:
         publish = await self._publications(step)
         commit = commit_of(
-            step, commit_id=new_id(), version=self._version, cursor=self._cursor, publish=publish, slug=self._slug
-        )
+            step, commit_id=new_id(), version=self._version, cursor=self._cursor, publish=publish, slug=self._slug,
+            patience=self._parts.patience,
+        )  # fmt: skip
         sid, token, lease_ms = self._hold.sid, self._hold.token, self._parts.lease_ms
         answer = await self._answered(
             scripts.commit(sid, token, commit, lease_ms, self._offering(rest) if rest else None)

@@ -13,6 +13,9 @@ from errands_orchestrator.texts import RUN_AGAIN, end_text, notice_word
 FINISHED = "Background tool calls finished since their placeholder responses:"
 FINISHED_EARLIER = "Background tool calls from earlier in this conversation finished:"
 
+_UNCOUNTED = ("toolCallFinished", "continuationResult")
+"""Letters that the bound of the mailbox does not count."""
+
 _KNOWN = {
     "read": "result already read with get-tool-call-status",
     "stopped": "already reported by cancel-tool-call",
@@ -22,7 +25,7 @@ _KNOWN = {
 def pending(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
     """A mail as it will be shown. `sender` is the tracked call that sent it, if one did."""
     shown = _shown(mail, sender, max_bytes)
-    return replace(shown, interrupt=mail.priority == "interrupt", exempt=mail.kind == "toolCallFinished")
+    return replace(shown, interrupt=mail.priority == "interrupt", exempt=mail.kind in _UNCOUNTED)
 
 
 def _shown(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
@@ -39,6 +42,8 @@ def _shown(mail: Mail, sender: TrackedCall | None, max_bytes: int) -> Pending:
             head = f"[mail {mail.id} from tool call {mail.call}]"
             said = f"tool call {mail.call} {notice_word(mail.outcome.state)}:\n{end_text(mail.outcome, max_bytes)}"
             return Pending("mail", f"{head}\n{said}")
+        case "continuationResult":
+            return Pending("mail", f"[mail {mail.id} from user]\n{text}")
         case _:
             wish = ", expects reply" if mail.expects_reply else ""
             return Pending("mail", f"[mail {mail.id} from session {mail.sender}{wish}]\n{text}")

@@ -13,6 +13,7 @@ import structlog
 from errands_config import keys, store
 from errands_config.settings import Settings
 from errands_orchestrator import reads
+from errands_orchestrator.committing import Patience
 from errands_orchestrator.definitions import Library, MakeModel
 from errands_orchestrator.dispatcher import Dispatcher
 from errands_orchestrator.ending import end_all
@@ -95,6 +96,7 @@ async def _parts(settings: Settings, make_model: MakeModel) -> AsyncGenerator[tu
         nudge=dispatcher.nudge,
         after_commit=publishing(connection, dispatcher) if settings.broker_url else None,
         lease_ms=int(settings.lease_seconds * 1000),
+        patience=Patience(settings.max_deferred_seconds, settings.max_question_seconds),
     )
     try:
         yield parts, dispatcher

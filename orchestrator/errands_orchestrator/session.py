@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from errands_config.wire import CallPolicy, CallState, Outcome
+from errands_config.wire import CallPolicy, CallState, Deferral, Outcome
 
 # ---- the log: what the model saw, entry by entry, never changed -------------------------------------------------
 
@@ -87,7 +87,8 @@ class Phase(StrEnum):
 
 
 Attach: TypeAlias = Literal["forever", "strategy", "deadline"]
-"""How long a step waits for a call: runSync; runAsync as the agent's yield strategy says; runAsync with a time."""
+"""How long a step waits for a call: runSync and defer; runAsync as the agent's yield strategy says; runAsync with a
+time."""
 
 
 StopReason: TypeAlias = Literal["", "run cancelled", "run ended", "run failed", "session paused", "cancelled by user"]
@@ -109,13 +110,14 @@ class TrackedCall:
     attach_until: int = 0
     """Store time in ms at which a `deadline` call detaches."""
     state: CallState = CallState.WAITING
-    """`queued` from publication to the end: who runs it, and whether, stands in its record."""
+    """`queued` from publication to the end: who runs it, and whether, stands in its record. `deferred` while somebody
+    outside is waited for."""
     text: str = ""
     """What the model is told of its end, capped and framed; empty while it is open."""
     ended: int = 0
     """Position in the order of ends; 0 while open."""
     detached: str = ""
-    """Why the step let go of it: `interrupted`, `still running after 10s`."""
+    """Why the step let go of it: `interrupted`, `still running after 10s`, `waiting for outside`."""
     buried: bool = False
     """A person spoke, or another turn made calls, after its placeholder."""
     known: Literal["", "read", "stopped"] = ""
@@ -129,6 +131,11 @@ class TrackedCall:
     def is_final(self) -> bool:
         """Whether its end has come."""
         return self.state.is_final
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether somebody outside is to end it, or to give leave for it."""
+        return self.state is CallState.DEFERRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +183,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """A record to write: `waiting`, or ended before it began (`outcome`)."""
+    """A record to write: `waiting`, or ended before it began (`outcome`), or for somebody outside (`deferral`)."""
 
     id: str
     tool: str
@@ -188,6 +195,7 @@ class NewCall:
     policy: CallPolicy
     queue: str
     outcome: Outcome | None = None
+    deferral: Deferral | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +231,8 @@ class Session:
     """Letters, of those that count against the bound of the mailbox, which it has done with."""
     reads: tuple[Reads, ...] = ()
     """Status reads of this run, newest last."""
+    blocked: bool = False
+    """Its run waits for somebody outside and for nothing else, and whoever watches was told so."""
 
     @property
     def is_paused(self) -> bool:

@@ -19,7 +19,7 @@ from errands_orchestrator import reads
 from errands_orchestrator.session import Entry
 from errands_orchestrator.snapshot import load_entry, load_session
 
-Status = Literal["ready", "running", "waiting_calls", "idle", "paused"]
+Status = Literal["ready", "running", "waiting_calls", "waiting_external", "idle", "paused"]
 
 
 def new_id() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from errands_config.wire import Mail
+from errands_config.wire import CallState, Mail
 from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed, Begun, Looked, Received, Replied
 from errands_orchestrator.attach import has_news, is_over, missing, settled, timer
 from errands_orchestrator.brief import Brief
@@ -38,7 +38,7 @@ def step(brief: Brief, session: Session, arrivals: Sequence[Arrival], now: int) 
     draft = Draft(brief, session, now)
     for arrival in arrivals:
         _absorb(draft, arrival)
-    standing = _advance(draft)
+    standing = _told_if_blocked(draft, _advance(draft))
     decisions = (*_queue(draft), *cancels(draft), *standing)
     mail_came = any(isinstance(arrival, Received) for arrival in arrivals)
     changed = mail_came or draft.session != session or bool(draft.log or draft.records or draft.events)
@@ -84,6 +84,9 @@ def _received(draft: Draft, mail: Mail) -> None:
         case "control":
             obey(draft, mail)
             return
+        case "toolCallDeferred" | "toolCallApproved":
+            _moved(draft, mail)
+            return
         case "toolCallFinished":
             _finished(draft, mail)
         case "toolCallNotify" if not draft.brief.is_asynchronous:
@@ -113,6 +116,14 @@ def _finished(draft: Draft, mail: Mail) -> None:
     text = end_text(mail.outcome, draft.max_bytes)
     final = replace(call, state=mail.outcome.state, text=text, ended=ended, reran=mail.starts > 1)
     draft.session = draft.session.with_call(final)
+
+
+def _moved(draft: Draft, mail: Mail) -> None:
+    """A call waits for somebody outside from now on, or has leave to run."""
+    call = next((call for call in draft.session.calls if call.id == mail.call), None)
+    if call and not call.is_final:
+        state = CallState.DEFERRED if mail.kind == "toolCallDeferred" else CallState.QUEUED
+        draft.session = draft.session.with_call(replace(call, state=state))
 
 
 def _replied(draft: Draft, arrival: Replied) -> None:
@@ -194,7 +205,7 @@ def _attached(draft: Draft) -> tuple[Decision, ...]:
     if begins := tuple(Begin(it) for it in draft.session.asked if not it.begun and it.answer is None):
         return begins
     if not is_over(draft.brief, draft.session, draft.now):
-        return (Wait(timer(draft.brief, draft.session, draft.now)),)
+        return (_wait(draft.session, timer(draft.brief, draft.session, draft.now)),)
     if decisions := missing(draft.session):
         draft.put(handing_back=True)
         return decisions
@@ -208,16 +219,32 @@ def _resting(draft: Draft) -> tuple[Decision, ...]:
     session = draft.session
     on_end = draft.brief.agent.on_run_end
     is_open = any(not call.is_final for call in session.calls)
-    holds_news_back = is_open and draft.brief.agent.async_yield_strategy == "yieldWhenAllDone"
+    runs = any(not (call.is_final or call.is_deferred) for call in session.calls)
+    holds_news_back = runs and draft.brief.agent.async_yield_strategy == "yieldWhenAllDone"
     if session.inbox or (on_end == "wait" and has_news(session.calls) and not holds_news_back):
         draft.put(phase=Phase.READY)
     elif is_open and on_end == "wait":
-        return (Wait(None),)
+        return (_wait(session, None),)
     else:
         if on_end == "cancel":
             draft.stop("run ended", session.calls)
         draft.end_run("completed")
     return ()
+
+
+def _wait(session: Session, until: int | None) -> Wait:
+    open_calls = [call for call in session.calls if not call.is_final]
+    return Wait(until, outside=until is None and bool(open_calls) and all(call.is_deferred for call in open_calls))
+
+
+def _told_if_blocked(draft: Draft, standing: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Tell those who watch, once, that nothing but somebody outside can make the run go on."""
+    blocked = standing == (Wait(None, outside=True),)
+    if blocked and not draft.session.blocked:
+        draft.tell("run.blocked", calls=str(sum(call.is_deferred for call in draft.session.calls)))
+    if blocked != draft.session.blocked and not draft.session.is_paused:
+        draft.put(blocked=blocked)
+    return standing
 
 
 def _request(draft: Draft) -> None:

@@ -25,6 +25,9 @@ BACKGROUND_SENTENCE = (
 CUT_OFF = "the message was cut off"
 """Why no call of a message that ran into the model's length limit is run."""
 
+OUTSIDE = "waiting for outside"
+"""Why a step does not wait for a deferred call."""
+
 INTERRUPTED = "interrupted"
 """Why a step let go of a call when a person spoke or the run was stopped."""
 
@@ -33,7 +36,7 @@ RUN_AGAIN = "run again from the start after a restart"
 
 _INVALID = "invalid arguments: "
 _UNKNOWN = "unknown tool: "
-_AS_SAID = (_INVALID, _UNKNOWN, "blocked by policy: ")
+_AS_SAID = (_INVALID, _UNKNOWN, "blocked by policy: ", "tool call failed: ")
 
 _FIXED = {
     CallState.EXPIRED: "nobody completed this call in time",
@@ -76,8 +79,12 @@ def _end_text(outcome: Outcome) -> str:
             return outcome.result or "(no output)"
         case CallState.FAILED if not outcome.error.startswith(_AS_SAID):
             return f"async tool call failed: {outcome.error or 'no reason was given'}"
+        case CallState.TIMED_OUT if outcome.error:
+            return outcome.error
         case CallState.TIMED_OUT:
             return f"async tool call failed: {_timed_out(outcome)}"
+        case CallState.DENIED:
+            return outcome.error or "denied, and no reason was given"
         case CallState.CANCELLED if outcome.confirmed:
             return "async tool call was cancelled"
         case CallState.CANCELLED:
@@ -88,7 +95,7 @@ def _end_text(outcome: Outcome) -> str:
 
 def _timed_out(outcome: Outcome) -> str:
     if outcome.timeout_seconds is None:
-        return outcome.error or "async tool call timed out"
+        return "async tool call timed out"
     return f"async tool call timed out after {seconds(outcome.timeout_seconds)}s"
 
 

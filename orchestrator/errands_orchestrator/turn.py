@@ -7,18 +7,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Literal
 
 from pydantic import JsonValue
 
 from errands_config.text import clean
-from errands_config.wire import CallPolicy, CallState, Outcome, ToolOffer
+from errands_config.wire import CallPolicy, CallState, Defer, Deferral, Outcome, ToolOffer
 from errands_orchestrator.arguments import Arguments, read_arguments
 from errands_orchestrator.brief import Brief
-from errands_orchestrator.capabilities.offers import CapabilityOffer, capability_offers
+from errands_orchestrator.capabilities.offers import ASK_USER, CapabilityOffer, capability_offers
 from errands_orchestrator.models.model import Finish, Reply
 from errands_orchestrator.notices import buried
 from errands_orchestrator.session import AssistantEntry, CapabilityCall, NewCall, Session, ShownCall, TrackedCall
-from errands_orchestrator.texts import CUT_OFF, end_text, invalid_arguments, unknown_tool
+from errands_orchestrator.texts import CUT_OFF, OUTSIDE, end_text, invalid_arguments, unknown_tool
 
 RECORDS_A_STEP = 100
 """One commit writes no more, so that none blocks the store."""
@@ -39,6 +40,11 @@ class _Made:
     """The arguments; None if they are no JSON object."""
     refusal: Outcome | None
 
+    @property
+    def is_question_about_calls(self) -> bool:
+        """Whether it is answered within the turn and leaves no record; a question to the user does."""
+        return isinstance(self.offer, CapabilityOffer) and self.offer.name != ASK_USER
+
 
 def registered(
     brief: Brief, session: Session, reply: Reply, ids: Sequence[str], now: int
@@ -48,7 +54,7 @@ def registered(
     `ids` are fresh ids of ours, one for each call. A refused call ends here; its record is born final.
     """
     made = _read(brief, reply, ids)
-    tools = [call for call in made if not isinstance(call.offer, CapabilityOffer)]
+    tools = [call for call in made if not call.is_question_about_calls]
     turn = session.turn + 1
     records = tuple(_record(brief, call, turn) for call in tools)
     max_bytes = brief.agent.delivery.max_result_bytes
@@ -57,7 +63,7 @@ def registered(
         turn=turn,
         attached_at=now,
         calls=(*(buried(session.calls) if made else session.calls), *(_tracked(it, now, max_bytes) for it in records)),
-        asked=tuple(_asked(call, max_bytes) for call in made if isinstance(call.offer, CapabilityOffer)),
+        asked=tuple(_asked(call, max_bytes) for call in made if call.is_question_about_calls),
         unrecorded=records,
     )
     return taken, AssistantEntry(clean(reply.text).text, tuple(call.shown for call in made))
@@ -107,11 +113,9 @@ def _asked(made: _Made, max_bytes: int) -> CapabilityCall:
 
 
 def _record(brief: Brief, made: _Made, turn: int) -> NewCall:
-    policy = brief.policy.resolve(made.shown.name, made.value)
-    queue = policy.queue or "default"
-    if isinstance(made.offer, ToolOffer):
-        queue = policy.queue or made.offer.queue
-        policy = with_own(policy, made.offer)
+    policy = _policy(brief, made)
+    own_queue = made.offer.queue if isinstance(made.offer, ToolOffer) else "default"
+    kind = "question" if isinstance(made.offer, CapabilityOffer) else "policy"
     return NewCall(
         id=made.id,
         tool=made.shown.name,
@@ -120,16 +124,36 @@ def _record(brief: Brief, made: _Made, turn: int) -> NewCall:
         turn=turn,
         position=made.position,
         policy=policy,
-        queue=queue,
+        queue=policy.queue or own_queue,
         outcome=made.refusal,
+        deferral=_deferral(policy.defer, kind) if policy.defer and not made.refusal else None,
     )
 
 
+def _policy(brief: Brief, made: _Made) -> CallPolicy:
+    """How the call runs. No policy applies to a question: somebody outside answers it while the model goes on."""
+    if isinstance(made.offer, CapabilityOffer):
+        seconds = made.value.get("timeout_seconds") if isinstance(made.value, dict) else None
+        terms = Defer(expires_seconds=seconds if isinstance(seconds, int | float) else None, attached=False)
+        queue_seconds = brief.agent.queue_timeout_seconds
+        return CallPolicy(disposition="defer", timeout_seconds=1, queue_timeout_seconds=queue_seconds, defer=terms)
+    policy = brief.policy.resolve(made.shown.name, made.value)
+    return with_own(policy, made.offer) if made.offer else policy
+
+
+def _deferral(terms: Defer, kind: Literal["policy", "question"]) -> Deferral:
+    return Deferral(kind=kind, reason=terms.reason, expires_seconds=terms.expires_seconds)
+
+
 def with_own(policy: CallPolicy, offer: ToolOffer) -> CallPolicy:
-    """The policy of a call with what its tool says of itself: the shorter limit, and reruns if the policy has none."""
-    own_limit = offer.timeout_seconds or math.inf
-    times = policy.rerun_times or offer.rerun_times
-    return policy.model_copy(update={"timeout_seconds": min(policy.timeout_seconds, own_limit), "rerun_times": times})
+    """The policy of a call with what its tool says of itself: the shorter limit, reruns if the policy has none."""
+    own = {
+        "timeout_seconds": min(policy.timeout_seconds, offer.timeout_seconds or math.inf),
+        "rerun_times": policy.rerun_times or offer.rerun_times,
+        "cancellable": policy.cancellable and offer.cancellable,
+    }
+    new = {name: value for name, value in own.items() if value != getattr(policy, name)}
+    return policy.model_copy(update=new) if new else policy
 
 
 def _tracked(record: NewCall, now: int, max_bytes: int) -> TrackedCall:
@@ -139,6 +163,9 @@ def _tracked(record: NewCall, now: int, max_bytes: int) -> TrackedCall:
         call = replace(call, attach="strategy")
         if seconds is not None:
             call = replace(call, attach="deadline", attach_until=now + math.ceil(seconds * 1000))
+    if record.deferral:
+        attached = record.policy.defer is None or record.policy.defer.attached
+        call = replace(call, state=CallState.DEFERRED, detached="" if attached else OUTSIDE)
     if record.outcome:
         call = replace(call, state=record.outcome.state, text=end_text(record.outcome, max_bytes))
     return call
@@ -153,12 +180,13 @@ def published(session: Session, max_concurrency: int) -> tuple[Session, tuple[st
     """The waiting calls whose turn it is, and the session with them published.
 
     Of a turn's runSync calls one is open at a time, in call order; runAsync calls take the free slots, oldest first.
+    A deferred call holds nothing of either.
     """
     unrecorded = {record.id for record in session.unrecorded}
     open_calls = [call for call in session.calls if not (call.is_final or call.id in unrecorded)]
     first: dict[int, TrackedCall] = {}
     for call in open_calls:
-        if call.attach == "forever":
+        if call.attach == "forever" and not call.is_deferred:
             first.setdefault(call.turn, call)
     held = sum(call.attach != "forever" and call.state is CallState.QUEUED for call in session.calls)
     background = [call for call in open_calls if call.attach != "forever" and _may_be_published(call)]

@@ -27,7 +27,7 @@ from tests.integration.errand import (
 )
 from tests.integration.errand import calls as asking
 from tests.integration.fake_worker import done, fake_worker, gated, offer
-from tests.integration.script_scenes import DONE, HOLDER, QUEUE, Scene
+from tests.integration.script_scenes import DONE, HOLDER, QUEUE, Scene, policy
 
 from errands_config import keys
 from errands_config.policy import compile_policy
@@ -64,7 +64,7 @@ class Asking:
 
     def desk(self, name: str, *, asker: str = "q1", woken_by: Any = "", **arguments: Any) -> Desk:
         agent = make_agent()
-        tools = Toolset((offer("work"), offer("stubborn", cancellable=False)))
+        tools = Toolset((offer("work"), offer("stubborn")))
         question = CapabilityCall(asker, "call_q", name, 0, json.dumps(arguments), begun=True, woken_by=woken_by)
         brief = Brief(agent, compile_policy(agent), tools)
         return Desk(self.store, brief, self.session, question, NOW, self._nudge)
@@ -271,7 +271,7 @@ async def test_a_call_of_another_session_is_not_found(name: str, asks: Asking, s
 async def test_the_list_has_every_call_that_is_not_final_oldest_first(asks: Asking) -> None:
     claimed = asks.scene.running(ONE)
     asks.scene.run(attempts.progress(claimed, '{"line":"half way"}'))
-    asks.scene.queued(TWO, provider_id="p2", tool="stubborn")
+    asks.scene.queued(TWO, provider_id="p2", tool="stubborn", call_policy=policy(cancellable=False))
     asks.tracks(ONE)
     asks.tracks(TWO, "p2")
     asks.scene.ended(cid="c3", token="a3")
@@ -377,7 +377,7 @@ async def test_the_same_question_after_a_takeover_has_the_same_answer_and_anothe
 
 
 async def test_a_tool_that_cannot_be_stopped_is_not_asked_to(asks: Asking) -> None:
-    asks.scene.running(ONE, tool="stubborn")
+    asks.scene.running(ONE, tool="stubborn", call_policy=policy(cancellable=False))
     asks.tracks(ONE)
 
     begun = await asks.begin(CANCEL, tool_call_id="p1")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from errands_config.agent import parse_agent
 from errands_config.policy import compile_policy
@@ -23,6 +23,7 @@ from errands_orchestrator.transcript import Transcript
 START = 1_000_000
 ANY_PROGRESS = "yieldOnAnyProgress"
 ALL_DONE = "yieldWhenAllDone"
+ASK = "ask-user"
 STATUS, RUNNING, CANCEL = "get-tool-call-status", "list-running-tool-calls", "cancel-tool-call"
 DISPOSITIONS: dict[str, dict[str, Any]] = {
     "wait": {"tag": "runSync"},
@@ -31,6 +32,8 @@ DISPOSITIONS: dict[str, dict[str, Any]] = {
     "work_too": {"tag": "runAsync"},
     "two_seconds": {"tag": "runAsync", "attachSeconds": 2},
     "never": {"tag": "runAsync", "attachSeconds": 0},
+    "gate": {"tag": "defer", "reason": "somebody has to agree"},
+    "side_gate": {"tag": "defer", "reason": "somebody may agree", "attached": False},
 }
 """The tools of every driven agent, by how they run."""
 SCHEMA = '{"type":"object","properties":{"x":{"type":"integer"}}}'
@@ -98,6 +101,10 @@ def control(verb: ControlVerb, **more: Any) -> Received:
 
 def finished(call_id: str, outcome: Outcome | None = None) -> Received:
     return mail("toolCallFinished", sender=call_id, call=call_id, outcome=outcome or done())
+
+
+def moved(kind: Literal["toolCallDeferred", "toolCallApproved"], call_id: str) -> Received:
+    return mail(kind, sender="system", call=call_id)
 
 
 def notified(call_id: str, text: str = "look", mail_id: str = "n1") -> Received:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from tests.unit.stepper_driver import CANCEL, DISPOSITIONS, RUNNING, STATUS
+from tests.unit.stepper_driver import ASK, CANCEL, DISPOSITIONS, RUNNING, STATUS
 from tests.unit.stepper_world import Crash, Owner, Record, World, check_account
 
 from errands_config.wire import CallState, Outcome
@@ -16,8 +16,18 @@ from errands_orchestrator.session import Phase, Session
 from errands_orchestrator.snapshot import load_session
 
 IDS = ["a", "b", "c", "a~2", "call~1", ""]
-NAMES = [*[*DISPOSITIONS] * 3, "never", "never", "work", "nothing", "bad name!", RUNNING]
-ARGUMENTS = [*["{}"] * 9, "", "null", '{"x":1}', '{"x":"no"}', "{", "[]", '{"x":1,"x":2}']
+NAMES = [*[*DISPOSITIONS] * 3, "never", "never", "work", "nothing", "bad name!", RUNNING, ASK]
+ARGUMENTS = [
+    *["{}"] * 9,
+    *['{"question":"which?"}'] * 2,
+    "",
+    "null",
+    '{"x":1}',
+    '{"x":"no"}',
+    "{",
+    "[]",
+    '{"x":1,"x":2}',
+]
 FINISHES: list[Finish] = ["tool_calls", "tool_calls", "tool_calls", "tool_calls", "tool_calls", "stop", "length"]
 FINAL = sorted(state for state in CallState if state.is_final)
 PAUSES = [0, 0, 0, 1, 499, 500, 1999, 2000, 3000, 10_000]
@@ -40,6 +50,9 @@ HAPPENINGS = [
     "a tool notifies",
     "an end is told twice",
     "a waiting call is cancelled",
+    *["a call is deferred"] * 2,
+    *["outside completes"] * 2,
+    *["leave is given"] * 2,
 ]
 
 
@@ -87,6 +100,17 @@ class Play:
                 self.world.cancel(record.new.id)
             case "time passes":
                 pass
+            case _:
+                self.somebody_outside(what, pick, state)
+
+    def somebody_outside(self, what: str, pick: int, state: CallState) -> None:
+        match what:
+            case "a call is deferred" if record := self.picked(pick, CallState.RUNNING):
+                self.world.defer(record)
+            case "outside completes" if record := self.picked(pick, CallState.DEFERRED):
+                self.end(record, state)
+            case "leave is given" if record := self.picked(pick, CallState.DEFERRED):
+                self.world.approve(record)
             case _:
                 self.somebody_asks(what, pick)
 
@@ -163,7 +187,7 @@ class Play:
             elif self.session.is_paused:
                 self.world.send("control", "resume")
                 self.owner.wake()
-            elif record := self.picked(0, CallState.QUEUED, CallState.RUNNING):
+            elif record := self.picked(0, CallState.QUEUED, CallState.RUNNING, CallState.DEFERRED):
                 self.end(record, CallState.COMPLETED)
                 self.owner.wake()
             elif self.phase is Phase.IDLE and not self.world.unread:

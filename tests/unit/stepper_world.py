@@ -63,10 +63,17 @@ class Record:
     state: CallState = CallState.WAITING
     outcome: Outcome | None = None
     wish: bool = False
+    approved: bool = False
+    """Somebody outside gave it back to its queue, whatever else runs."""
 
     @property
     def is_background(self) -> bool:
         return self.new.policy.disposition == "runAsync"
+
+    @property
+    def holds_place(self) -> bool:
+        """Whether the runSync calls behind it in its turn have to wait for its end."""
+        return not (self.is_background or self.approved or self.state.is_final or self.state is CallState.DEFERRED)
 
 
 @dataclass
@@ -97,7 +104,7 @@ class World:
 
     def send(self, kind: MailKind, text: str = "", call: str = "", outcome: Outcome | None = None, **more: Any) -> None:
         seq = len(self.mail) + 1
-        self.accepted += kind not in ("control", "toolCallFinished")
+        self.accepted += kind in ("userMessage", "toolCallNotify")
         sent = Mail(
             seq=f"{seq}-0",
             id=f"m{seq}",
@@ -124,8 +131,16 @@ class World:
     def cancel(self, call_id: str) -> None:
         record = self.records[call_id]
         record.wish = True
-        if record.state in (CallState.WAITING, CallState.QUEUED):
+        if record.state in (CallState.WAITING, CallState.QUEUED, CallState.DEFERRED):
             self.end(record, Outcome(state=CallState.CANCELLED))
+
+    def defer(self, record: Record) -> None:
+        record.state = CallState.DEFERRED
+        self.send("toolCallDeferred", call=record.new.id)
+
+    def approve(self, record: Record) -> None:
+        record.state, record.approved = CallState.QUEUED, True
+        self.send("toolCallApproved", call=record.new.id)
 
     def open_records(self, *states: CallState) -> list[Record]:
         return [record for record in self.records.values() if record.state in states]
@@ -174,7 +189,8 @@ class World:
         assert len(records) <= RECORDS_A_STEP
         for new in records:
             assert new.id not in self.records
-            state = new.outcome.state if new.outcome else CallState.WAITING
+            born = CallState.DEFERRED if new.deferral else CallState.WAITING
+            state = new.outcome.state if new.outcome else born
             self.records[new.id] = Record(new, state, new.outcome)
 
     def publish(self, calls: Sequence[str]) -> None:
@@ -190,10 +206,13 @@ class World:
                     for it in self.records.values()
                     if it.new.turn == record.new.turn and it.new.position < record.new.position
                 ]
-                assert all(it.state.is_final for it in earlier if not it.is_background)
+                assert not any(it.holds_place for it in earlier)
         assert max(self.queued.values()) == 1
         published = self.open_records(CallState.QUEUED, CallState.RUNNING)
-        assert sum(record.is_background for record in published) <= self.brief.agent.max_concurrency
+        assert (
+            sum(record.is_background and not record.approved for record in published)
+            <= self.brief.agent.max_concurrency
+        )
 
 
 def check_nothing_final_changed(before: Session, after: Session) -> None:
@@ -276,7 +295,8 @@ class Owner:
                 self.asking = True
                 check_acceptable(self.world.transcript.messages())
                 return None
-            case Wait(until=until):
+            case Wait(until=until, outside=outside):
+                assert outside == self.session.blocked
                 return self.park(until)
             case _:
                 assert isinstance(decision, Park)
@@ -289,7 +309,9 @@ class Owner:
         if world.unread:
             return world.unread
         if until is None:
-            assert world.open_records(CallState.QUEUED, CallState.RUNNING), "nobody will ever wake this session"
+            assert world.open_records(CallState.QUEUED, CallState.RUNNING, CallState.DEFERRED), (
+                "nobody will ever wake this session"
+            )
             return None
         assert until > world.now, "a timer that is over already: the session would never rest"
         return None

@@ -49,8 +49,9 @@ def everything_that_happens_to_a_run() -> list[Event]:
         (AskFailed("busy", retryable=True),),
         (control("pause"),),
         (control("resume"),),
-        (driver.answer(call("work")),),
+        (driver.answer(call("work"), call("gate")),),
         (finished("c1"),),
+        (finished("c2"),),
         (driver.answer(text="done"),),
     ):
         driver.take(*arrivals)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from tests.unit.stepper_driver import ALL_DONE, ANY_PROGRESS, CANCEL, RUNNING, STATUS, make_brief, yield_on_timeout
+from tests.unit.stepper_driver import ALL_DONE, ANY_PROGRESS, ASK, CANCEL, RUNNING, STATUS, make_brief, yield_on_timeout
 from tests.unit.stepper_play import (
     ARGUMENTS,
     CRASHES,
@@ -36,6 +36,7 @@ SPECIAL = [
     make_brief(ANY_PROGRESS, slots=2, onRunEnd="cancel", mailInToolResult=True),
     make_brief(slots=2, onRunEnd="detach", onRunFailure="keep", interruptCompletions=True),
     make_brief(ANY_PROGRESS, slots=1, pauseCancelsCalls=True, resumeOnAnyMail=True, capabilities=[STATUS, CANCEL]),
+    make_brief(ANY_PROGRESS, slots=2, capabilities=[STATUS, CANCEL, ASK]),
     make_brief(mode="synchronous", mailInToolResult=True, interruptCompletions=True, onRunEnd="cancel"),
 ]
 BRIEFS: list[Brief] = SPECIAL + [

@@ -40,7 +40,7 @@ async def answer(desk: Desk) -> Answered:
 async def _ask(desk: Desk, cid: str) -> CancelAnswer | None:
     """What asking met; None: the tool is one that cannot be stopped, and nothing was asked."""
     row = await call_row(desk.store, cid)
-    if row and not desk.can_stop(row.tool):
+    if row and not row.cancellable:
         return None
     reason = str(desk.arguments.get("reason") or "cancelled by the model")
     return await cancel_call(desk.store, cid, by="model", reason=reason, asker=desk.call.id, nudge=desk.nudge)

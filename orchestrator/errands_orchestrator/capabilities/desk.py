@@ -42,11 +42,6 @@ class Desk:
         """Most of one result that the model gets."""
         return self.brief.agent.delivery.max_result_bytes
 
-    def can_stop(self, tool: str) -> bool:
-        """Whether a running call of this tool may be cancelled, as its worker said when the session was started."""
-        offer = self.brief.tools.by_name.get(tool)
-        return offer is None or offer.cancellable
-
     def says(self, answer: object, **more: object) -> Answered:
         """An answer as compact JSON."""
         return Answered(self.call.id, orjson.dumps(answer).decode(), **more)  # pyright: ignore[reportArgumentType]

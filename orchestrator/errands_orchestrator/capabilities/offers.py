@@ -8,6 +8,8 @@ from dataclasses import dataclass
 GET_STATUS = "get-tool-call-status"
 LIST_RUNNING = "list-running-tool-calls"
 CANCEL = "cancel-tool-call"
+ASK_USER = "ask-user"
+"""Recorded as a deferred call, and answered from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,16 @@ _OFFERS = {
             '"tool_call_id":{"type":"string","description":"The id of the call, as it stands in your tool call."},'
             '"reason":{"type":"string"}},'
             '"required":["tool_call_id"],"additionalProperties":false}',
+        ),
+        CapabilityOffer(
+            ASK_USER,
+            "Asks your user a question and goes on: the answer is delivered later by itself. With choices it is one of "
+            "them. Nobody may answer; then you are told so after timeout_seconds.",
+            '{"type":"object","properties":{'
+            '"question":{"type":"string","minLength":1,"maxLength":4000},'
+            '"choices":{"type":"array","items":{"type":"string","minLength":1,"maxLength":400},"minItems":1,"maxItems":20},'
+            '"timeout_seconds":{"type":"number","exclusiveMinimum":0,"maximum":604800}},'
+            '"required":["question"],"additionalProperties":false}',
         ),
     )
 }

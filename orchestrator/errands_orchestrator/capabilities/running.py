@@ -29,5 +29,5 @@ async def _line(desk: Desk, row: CallRow) -> dict[str, object]:
         "status": word(row.state),
         "started_at": when(row.started_at),
         "progress": orjson.loads(newest[0].payload) if newest else None,
-        "cancellable": desk.can_stop(row.tool),
+        "cancellable": row.cancellable,
     }
