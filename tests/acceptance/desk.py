@@ -35,7 +35,7 @@ from errands_config.scripts.sessions import (
 )
 from errands_config.settings import Settings
 from errands_config.store import plain
-from errands_config.wire import CallPolicy, CallState, Outcome, TaskMessage
+from errands_config.wire import Around, Bound, CallPolicy, CallState, Outcome, TaskMessage
 from errands_orchestrator.dispatcher import Publication as CeleryMessage
 from errands_orchestrator.dispatcher import message
 from errands_workers.processes import children, descendants, is_dead
@@ -65,11 +65,17 @@ class Desk:
         seconds: float = 60,
         queue: str = "default",
         reruns: int = 0,
+        around: tuple[Around, ...] = (),
+        may_defer: bool = True,
+        bound: tuple[Bound, ...] = (),
         **arguments: object,
     ) -> str:
         """Record a call of a tool, which may run so many seconds, and publish its message; answers its id."""
         cid = str(uuid6.uuid7())
-        policy = CallPolicy(timeout_seconds=seconds, queue_timeout_seconds=60, rerun_times=reruns)
+        policy = CallPolicy(
+            timeout_seconds=seconds, queue_timeout_seconds=60, rerun_times=reruns, around=around, may_defer=may_defer,
+            bound=bound,
+        )  # fmt: skip
         fields = {
             "state": "waiting", "agent": "desk", "tool": tool, "arguments": json.dumps({**given, **arguments}),
             "provider_id": "p", "policy": policy.model_dump_json(), "queue": queue,
@@ -281,6 +287,12 @@ def marked_processes(*incarnations: str) -> list[int]:
     """Living processes that were begun for calls of these incarnations, wherever they are now."""
     wanted = {f"ERRANDS_WORKER={name}".encode() for name in incarnations}
     return [pid for pid, environment in _environments() if wanted & set(environment.split(b"\0")) and not is_dead(pid)]
+
+
+def processes_of_call(cid: str) -> list[int]:
+    """Living processes that bear the mark of a call."""
+    mark = f"ERRANDS_TOOL_CALL_ID={cid}".encode()
+    return [pid for pid, environment in _environments() if mark in environment.split(b"\0") and not is_dead(pid)]
 
 
 def _environments() -> Iterator[tuple[int, bytes]]:

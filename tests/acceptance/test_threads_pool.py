@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.desk import ROOT, Desk, Worker, a_store, a_threads_worker, below, in_both_pools
+from tests.acceptance.desk import ROOT, Desk, Worker, a_store, a_threads_worker, below, in_both_pools, processes_of_call
 from tests.waiting import eventually
 
 from errands_config import keys
@@ -27,16 +27,7 @@ def pool() -> str:
 
 
 def _processes_of(cid: str) -> set[int]:
-    """The living processes that bear the mark of a call."""
-    mark = f"ERRANDS_TOOL_CALL_ID={cid}".encode()
-    found: set[int] = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (folder / "environ").read_bytes().split(b"\0") and not is_dead(int(folder.name)):
-                found.add(int(folder.name))
-        except OSError:
-            continue
-    return found
+    return set(processes_of_call(cid))
 
 
 def _deaf(desk: Desk) -> tuple[str, set[int]]:

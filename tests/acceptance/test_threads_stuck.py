@@ -18,7 +18,7 @@ from tests.acceptance.desk import Desk, Worker, a_store, a_threads_worker
 from tests.waiting import eventually
 
 from errands_config.settings import Settings
-from errands_config.wire import CallState, Outcome
+from errands_config.wire import CallState, Outcome, Retries, Timeout
 from errands_workers.kinds.function import COOPERATIVE_SECONDS
 from errands_workers.processes import is_dead
 
@@ -110,6 +110,17 @@ def _begun(desk: Desk, worker: Worker, before: str, outcome: Outcome, innocent: 
     return Begun(outcome, innocent, worker.ready() != before, following, worker.log.read_text())
 
 
+def _tried(worker: Worker) -> tuple[Outcome, list[str], list[Any], str]:
+    """A try runs into its timeout and goes on: the end, all ends, the progress, and the log once it has returned."""
+    desk = Desk(worker.store)
+    cid = desk.call("stuck", {"mode": "python"}, around=(Retries(count=5), Timeout(seconds=0.5)))
+    outcome = desk.end(cid, within=WITHIN)
+    desk.result("let_go")
+    eventually(lambda: len(_said(worker, "worker.tool_returned")) == 1)
+    assert desk.result("add", a=1, b=2) == 3
+    return outcome, desk.ends(cid), desk.progress(cid), worker.log.read_text()
+
+
 def _drained(worker: Worker) -> tuple[int, float, str]:
     """Told to stop while nothing but a stuck tool is left: exit code, seconds, the call's end."""
     desk = Desk(worker.store)
@@ -145,7 +156,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
     folder = tmp_path_factory.mktemp("stuck")
     slots_and_scene: dict[str, tuple[int, Callable[[Worker], Any]]] = {
         "ignored": (5, _ignored), "full": (1, _full), "silent": (3, _silent), "drained": (2, _drained),
-        "cut_off": (2, _cut_off),
+        "cut_off": (2, _cut_off), "tried": (2, _tried),
     }  # fmt: skip
 
     def play(settings: Settings, name: str) -> Any:
@@ -209,3 +220,14 @@ def test_a_stuck_tool_of_a_worker_that_is_cut_off_ends_with_its_process(
     seconds, outcome, following = scenes["cut_off"].result()
     assert PARTITION_SECONDS < seconds < PARTITION_SECONDS + WITHIN
     assert (outcome.state, following) == (CallState.ORPHANED, "3")
+
+
+def test_the_timeout_of_a_try_that_goes_on_ends_the_call_and_nothing_is_tried_again(
+    scenes: dict[str, Future[tuple[Outcome, list[str], list[Any], str]]],
+):
+    outcome, ends, progress, log = scenes["tried"].result()
+    assert (outcome.state, outcome.error, outcome.confirmed) == (
+        CallState.TIMED_OUT, "tool call timed out after 0.5s", False,
+    )  # fmt: skip
+    assert (ends, progress) == (["timed_out"], [{"started": True}])
+    assert "worker.finish_refused" not in log

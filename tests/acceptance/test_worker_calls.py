@@ -46,6 +46,19 @@ def test_the_record_names_worker_and_process_and_the_session_hears_of_the_end(de
 
 
 @in_both_pools
+def test_a_call_that_a_later_version_recorded_is_failed_at_once_and_harms_no_other(desk: Desk):
+    cid = desk.call("add", queue="elsewhere", a=1, b=2)
+    policy = json.loads(desk.field(cid, "policy")) | {"of_a_later_version": 1}
+    desk.store.hset(keys.call(cid), "policy", json.dumps(policy))
+    desk.publish(desk.message(cid, "add"))
+
+    outcome = desk.end(cid)
+
+    assert (outcome.state, outcome.error_kind) == (CallState.FAILED, "unreadable call")
+    assert desk.result("add", a=1, b=2) == 3
+
+
+@in_both_pools
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [("add", {"a": "1", "b": 2}), ("add", {"a": 1}), ("bash_fake", {"mode": 1}), ("bash_fake", {})],

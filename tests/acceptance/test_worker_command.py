@@ -37,7 +37,7 @@ def _worker(*words: str, url: str = "redis://127.0.0.1:1") -> subprocess.Complet
         (["no-such-agent.json"], 3, "no such agent file"),
         (["--module", "json", "--queues", "a:b"], 3, "--queues: 'a:b': a name of 1 to 64 letters"),
         (["--module", "json", "--slots", "0"], 3, "--slots: at least 1 is expected"),
-        (["--module", "json", "--hooks", "hooks"], 3, "--hooks: hooks are not supported yet"),
+        (["--module", "json", "--hooks", "nowhere"], 3, "--hooks: no folder"),
         (["--module", "json", "--", "-P", "threads"], 3, "--pool: give it before the `--`"),
         (["--module", "json", "--pool", "gevent"], 2, "--pool"),
         (["--module", "json", "--quues", "a"], 2, "--quues"),

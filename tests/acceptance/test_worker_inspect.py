@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
 from tests.acceptance.desk import Desk
 from tests.waiting import eventually
 
+from errands_config import keys
 from errands_config.settings import Settings
 from errands_workers.app import make_app
 
@@ -34,6 +36,21 @@ def test_nothing_of_a_message_is_kept_by_the_broker_once_a_worker_has_it(desk: D
     assert not desk.store.exists("unacked", "unacked_index")
 
 
-def test_a_message_that_is_none_of_ours_is_dropped_and_the_next_one_served(desk: Desk):
-    desk.publish(desk.message("no id", "add").replace('"id":"no id"', '"di":"no id"'))
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ('"id":"odd"', '"di":"odd"'),
+        ('"id":"odd"', '"id":["odd"]'),
+        ('"timelimit":[3600,null]', '"timelimit":3600'),
+        ('"timelimit":[3600,null]', '"timelimit":["long",null]'),
+    ],
+)
+def test_a_message_that_is_none_of_ours_is_dropped_and_the_same_worker_serves_on(
+    desk: Desk, written: str, instead: str
+):
+    worker = desk.store.zrange(keys.WORKERS, 0, -1)
+    text = desk.message("odd", "add")
+    assert written in text
+    desk.publish(text.replace(written, instead))
     assert desk.result("add", a=2, b=1) == 3
+    assert desk.store.zrange(keys.WORKERS, 0, -1) == worker

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.desk import Desk, Worker, a_store, a_threads_worker, a_worker
+from tests.tools.hook_scripts import write_hooks
 
 from errands_config.settings import Settings
 
@@ -23,20 +24,29 @@ def pool() -> str:
 def prefork_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """The shared worker of processes."""
     folder = tmp_path_factory.mktemp("prefork")
-    with a_store(folder / "home") as settings, _prefork_worker(settings, folder / "log") as worker:
+    hooks = write_hooks(folder / "hooks")
+    with a_store(folder / "home") as settings, _prefork_worker(settings, folder / "log", hooks) as worker:
         yield worker
 
 
-def _prefork_worker(settings: Settings, log: Path) -> AbstractContextManager[Worker]:
-    return a_worker(settings, log, "--slots", "1", "--module", "tests.tools.cooperative")
+def _prefork_worker(settings: Settings, log: Path, hooks: Path) -> AbstractContextManager[Worker]:
+    modules = ("--module", "tests.tools.cooperative", "--module", "tests.tools.wrapped")
+    return a_worker(settings, log, "--slots", "1", *modules, "--hooks", str(hooks))
 
 
 @pytest.fixture(scope="session")
 def threads_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """The shared worker of threads."""
     folder = tmp_path_factory.mktemp("threads")
-    with a_store(folder / "home") as settings, a_threads_worker(settings, folder / "log") as worker:
+    words = ("--slots", "4", "--module", "tests.tools.wrapped", "--hooks", str(write_hooks(folder / "hooks")))
+    with a_store(folder / "home") as settings, a_threads_worker(settings, folder / "log", *words) as worker:
         yield worker
+
+
+@pytest.fixture
+def hooks(worker: Worker) -> Path:
+    """The folder of the shared worker's hooks."""
+    return worker.log.parent / "hooks"
 
 
 @pytest.fixture

@@ -6,9 +6,11 @@ import threading
 import pytest
 
 import errands_workers
-from errands_config.errors import ConfigError, NotSupportedYet
+from errands_config.errors import ConfigError
 from errands_workers import ToolContext, tool
+from errands_workers.catalogue import offered_by
 from errands_workers.context import CallFacts
+from errands_workers.plan import WorkerPlan
 
 
 def test_the_package_exports_what_a_tool_author_needs_and_no_more():
@@ -41,10 +43,20 @@ def test_options_are_kept_and_defaults_are_plain():
     assert (double.is_async, paint.is_async) == (False, True)
 
 
-@pytest.mark.parametrize("name", ["retries", "redact"])
-def test_an_option_that_a_later_version_brings_is_refused_as_such(name: str):
-    with pytest.raises(NotSupportedYet, match=rf"@tool\({name}\): not supported yet"):
-        tool(**{name: 1})  # pyright: ignore[reportArgumentType]
+def test_retries_and_hidden_arguments_are_kept():
+    made = tool(retries=2, redact=("n",))(double.function)
+    assert (made.options.retries, made.options.redact) == (2, ("n",))
+    assert (double.options.retries, double.options.redact) == (0, ())
+
+
+def test_an_offer_says_what_is_to_be_hidden():
+    offers = {offer.name: offer.redact for offer in offered_by(WorkerPlan(modules=("tests.tools.wrapped",)))}
+    assert (offers["flaky_by_nature"], offers["flaky"]) == (("path",), ())
+
+
+def test_an_argument_that_is_to_be_hidden_must_be_there():
+    with pytest.raises(ConfigError, match=r"@tool\(redact\): tool double has no parameter pasword"):
+        tool(redact=("n", "pasword"))(double.function)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +71,11 @@ def test_an_option_that_a_later_version_brings_is_refused_as_such(name: str):
         ({"cooperative": 1}, r"@tool\(cooperative\)"),
         ({"rerun_on_restart": True}, r"@tool\(rerun_on_restart\)"),
         ({"rerun_on_restart": -1}, r"@tool\(rerun_on_restart\)"),
+        ({"retries": -1}, r"@tool\(retries\)"),
+        ({"retries": 1.5}, r"@tool\(retries\)"),
+        ({"redact": "n"}, r"@tool\(redact\)"),
+        ({"redact": 1}, r"@tool\(redact\)"),
+        ({"redact": (1,)}, r"@tool\(redact\)"),
     ],
 )
 def test_a_bad_option_is_a_config_error_that_names_it(options: dict[str, object], text: str):
@@ -88,6 +105,9 @@ def test_a_contexts_facts_are_those_of_the_call():
     context = ToolContext(CallFacts("c", "s", 2, deadline=0.0), threading.Event(), Nowhere())
     assert (context.call_id, context.session_id, context.attempt, context.idempotency_key) == ("c", "s", 2, "c")
     assert context.remaining == 0
+    for seconds in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="a number of seconds above 0"):
+            context.defer("later", expires_seconds=seconds)
     for arguments, fields in [((), {}), ((1,), {"done": 1})]:
         with pytest.raises(TypeError, match="either one value or named values"):
             context.progress(*arguments, **fields)

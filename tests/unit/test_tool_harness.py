@@ -1,10 +1,11 @@
 """The harness: what an author can find out about a tool without a server."""
 
 import asyncio
+from typing import NoReturn
 
 import pytest
 
-from errands_config.wire import CallState
+from errands_config.wire import CallState, Deferral
 from errands_workers import ToolContext, ToolHarness, tool
 
 
@@ -49,6 +50,31 @@ async def wait_for_it_later() -> None:
 async def sleep_wrongly(ctx: ToolContext) -> None:
     """Sleep so that the loop stands still."""
     ctx.sleep(0.01)
+
+
+@tool
+def ask(ctx: ToolContext, what: str) -> NoReturn:
+    """Have somebody else decide."""
+    try:
+        ctx.defer(f"who may \x1b[31m{what}?", expires_seconds=60)
+    except Exception:
+        raise AssertionError("no tool is to swallow it by accident") from None
+
+
+@tool
+async def ask_later(ctx: ToolContext) -> NoReturn:
+    """Have somebody else decide, on the loop."""
+    await asyncio.sleep(0)
+    ctx.defer("anybody")
+
+
+async def test_a_tool_that_leaves_its_call_to_others_shows_on_what_terms():
+    trial = ToolHarness().call_sync(ask, {"what": "deploy"})
+    assert trial.deferral == Deferral(kind="tool", reason="who may deploy?", expires_seconds=60)
+    assert (trial.outcome.state, trial.outcome.reason) == (CallState.DEFERRED, "who may deploy?")
+    later = await ToolHarness().call(ask_later, {})
+    assert later.deferral == Deferral(kind="tool", reason="anybody")
+    assert ToolHarness().call_sync(greet, {"name": "Ada"}).deferral is None
 
 
 def test_a_sync_tool_can_be_tried_without_a_loop():

@@ -52,6 +52,10 @@ class Attempt:
         """Set once the call is to end; for the tool's own eyes."""
         self.stop: Stop | None = None
         self.stopped_at = 0.0
+        self.piece: Attempt | None = None
+        """What runs in its time at the moment, where that is watched in its own right."""
+        self.given_up = False
+        """Whether its end was told without the tool, which may still go on."""
         self._lock = threading.Lock()
         self._state: Literal["running", "ended", "abandoned"] = "running"
         self._press: Callable[[], None] | None = None
@@ -63,6 +67,8 @@ class Attempt:
             if self._state == "running" and self.stop is None:
                 self.stop, self.stopped_at = stop, time.monotonic()
                 self.stopped.set()
+        if self.piece:
+            self.piece.ask_to_stop(stop)
 
     @contextmanager
     def stoppable(self, press: Callable[[], None], patience: float) -> Generator[None]:
@@ -80,11 +86,6 @@ class Attempt:
         with self._lock:
             if self._press and self._state == "running":
                 self._press()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the tool has neither ended nor been left to itself."""
-        return self._state == "running"
 
     @property
     def out_of_patience_at(self) -> float:
@@ -107,6 +108,17 @@ class Attempt:
             if self._state == "running":
                 self._state = "abandoned"
             return self._state == "abandoned"
+
+    def give_up(self) -> bool:
+        """Its end is told now, and nothing of the call may follow the tool; False if the tool has ended after all."""
+        with self._lock:
+            self.given_up = self.given_up or self._state == "running"
+            return self._state == "running"
+
+    def as_stopped(self) -> Outcome:
+        """How it is recorded if it was stopped."""
+        assert self.stop
+        return stopped_outcome(self.claimed, self.stop)
 
 
 def stopped_outcome(claimed: Claimed, stop: Stop) -> Outcome:

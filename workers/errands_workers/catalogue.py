@@ -43,6 +43,8 @@ class Catalogue:
     """Tools that the pool cannot run: functions that are not cooperative, in the threads pool."""
     policy_queues: tuple[str, ...] = ()
     """The queues that the policies of its agents send calls to."""
+    hooks: tuple[Path, ...] = ()
+    """Folders of command hooks."""
 
     def queues(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         """The queues to serve: those that are wanted, else `default` and every one that a tool or a policy names."""
@@ -90,6 +92,7 @@ def load_catalogue(plan: WorkerPlan, max_stored_bytes: int = _MAX_STORED_BYTES) 
         skipped=tuple(skipped),
         left_out=left_out,
         policy_queues=tuple(_policy_queues(plan)),
+        hooks=plan.hooks,
     )
 
 
@@ -211,4 +214,5 @@ def _offer(found: _Found) -> ToolOffer:
         cancellable=options.cancellable,
         timeout_seconds=options.timeout,
         rerun_times=options.rerun_on_restart,
+        redact=options.redact,
     )

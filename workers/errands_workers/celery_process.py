@@ -26,9 +26,11 @@ from errands_workers.logs import log_to_stderr
 from errands_workers.one_at_a_time import OneAtATime
 from errands_workers.plan import EXIT_CONFIG, INCARNATION_VARIABLE, PLAN_VARIABLE, WorkerPlan
 from errands_workers.pool_process import PoolProcess
+from errands_workers.printed import keep_out_of_output
 from errands_workers.processes import die_with_parent, dying_with_parent
 from errands_workers.revoke import replace_revoke
 from errands_workers.runner import Dropped, Ended, run_call
+from errands_workers.secrets import Secrets, load_secrets
 from errands_workers.several_at_once import SeveralAtOnce
 from errands_workers.stats import replace_stats
 from errands_workers.thread_pool import ThreadPool
@@ -47,6 +49,9 @@ def main() -> None:
         die_with_parent(plan.launcher)
     try:
         settings = load_settings()
+        secrets = load_secrets(settings, plan)
+        keep_out_of_output(secrets.known)
+        log_to_stderr()  # to what `sys.stderr` is now
         catalogue = load_catalogue(plan, settings.max_stored_bytes)
     except ErrandsError as wrong:
         log.error("worker.config_invalid", error=str(wrong))
@@ -55,10 +60,10 @@ def main() -> None:
         log.warning("worker.tool_skipped", reason=reason)
     if catalogue.left_out:
         log.warning("worker.tools_left_out", tools=catalogue.left_out, reason=NOT_COOPERATIVE)
-    serve(settings, plan, catalogue, sys.argv[1:])
+    serve(settings, plan, catalogue, secrets, sys.argv[1:])
 
 
-def serve(settings: Settings, plan: WorkerPlan, catalogue: Catalogue, options: list[str]) -> None:
+def serve(settings: Settings, plan: WorkerPlan, catalogue: Catalogue, secrets: Secrets, options: list[str]) -> None:
     """Run the Celery worker in this process. `options` are Celery's own and come last, so that they count."""
     incarnation = os.environ[INCARNATION_VARIABLE]
     board = Board(plan.board) if plan.board is not None else None
@@ -67,7 +72,7 @@ def serve(settings: Settings, plan: WorkerPlan, catalogue: Catalogue, options: l
     replace_revoke(settings)
     replace_stats()
     dying_with_parent()  # looked up once, for every pool process
-    enter = partial(PoolProcess, settings, incarnation, catalogue, board=board)
+    enter = partial(PoolProcess, settings, incarnation, catalogue, secrets, board=board)
     processes = _in_threads(app, enter, incarnation, plan.slots) if plan.pool == "threads" else _in_processes(enter)
     for name in catalogue.tools:
         register_tool(app, name, lambda message: _run(processes[-1], message))

@@ -7,13 +7,25 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
+
+from errands_config.text import cap, clean
+from errands_config.wire import Deferral
 
 _NOTHING: Any = object()
+_MOST_OF_A_REASON = 2_000
 
 
 class CallStopped(BaseException):
     """The call was asked to end. No `Exception`, so that a tool which goes on after every error still ends."""
+
+
+class CallDeferred(BaseException):
+    """The tool has left its call to somebody outside. No `Exception`, for the same reason as `CallStopped`."""
+
+    def __init__(self, deferral: Deferral) -> None:
+        super().__init__()
+        self.deferral = deferral
 
 
 class Reports(Protocol):
@@ -110,6 +122,19 @@ class ToolContext:
             raise RuntimeError("ctx.sleep would block the event loop; use `await asyncio.sleep(...)` in an async tool")
         if self._stopped.wait(max(0.0, seconds)):
             raise CallStopped
+
+    def defer(self, reason: str, expires_seconds: float | None = None) -> NoReturn:
+        """Leave the tool: somebody outside completes the call, with a token of its own. It never returns.
+
+        What the tool has begun in this process ends. `reason` is shown to whoever looks at what waits; after
+        `expires_seconds` (None: as long as ERRANDS_MAX_DEFERRED_SECONDS) without an answer the call is expired.
+        For the tool's own thread or coroutine. A call of an agent whose `executionMode` is not `asynchronous` fails.
+        Raises ValueError for a number of seconds that is not above 0.
+        """
+        if expires_seconds is not None and not 0 < expires_seconds < float("inf"):
+            raise ValueError("expires_seconds: a number of seconds above 0 is expected")
+        said = cap(clean(reason).text, _MOST_OF_A_REASON)
+        raise CallDeferred(Deferral(kind="tool", reason=said, expires_seconds=expires_seconds))
 
     def progress(self, payload: Any = _NOTHING, /, **fields: Any) -> None:
         """Report news: one JSON value, or named ones, `progress(done=3, total=40)`.

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import structlog
 
-from errands_workers.attempt import Attempt, stopped_outcome
+from errands_workers.attempt import Attempt
 from errands_workers.manner import Record
 from errands_workers.nudges import NUDGE, BlockedNudges
 from errands_workers.offspring import EVERYTHING_BELOW, Offspring
@@ -53,7 +53,7 @@ class OneAtATime:
         if attempt.stop and attempt.abandon():
             log.warning("worker.tool_goes_on", tool_call_id=attempt.claimed.call, why=attempt.stop.why)
             kill_below(os.getpid())
-            record(attempt, stopped_outcome(attempt.claimed, attempt.stop))
+            record(attempt, attempt.as_stopped())
             leave_process()
         return False
 

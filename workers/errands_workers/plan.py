@@ -25,6 +25,8 @@ class WorkerPlan(Frozen):
     """Agent files, for their toolboxes."""
     tools: tuple[Path, ...] = ()
     """Folders of executables."""
+    hooks: tuple[Path, ...] = ()
+    """Folders of command hooks; the first that has a hook of a name is the one."""
     modules: tuple[str, ...] = ()
     """Python modules by their dotted names."""
     queues: tuple[str, ...] = ()

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from errands_config.scripts.attempts import Holder
 from errands_config.settings import Settings
 from errands_config.store import plain
+from errands_workers.around.hooks import Hooks
+from errands_workers.bindings import Values
 from errands_workers.board import Board
 from errands_workers.catalogue import Catalogue
 from errands_workers.kinds.environment import CALL_MARK, WORKER_MARK
@@ -15,6 +17,7 @@ from errands_workers.manner import Manner
 from errands_workers.processes import adopt_orphans
 from errands_workers.recent_finishes import RecentFinishes
 from errands_workers.reports import Reporter
+from errands_workers.secrets import Secrets
 from errands_workers.supervisor import Supervisor
 
 
@@ -29,6 +32,7 @@ class PoolProcess:
         settings: Settings,
         incarnation: str,
         catalogue: Catalogue,
+        secrets: Secrets,
         manner: Manner,
         *,
         board: Board | None,
@@ -39,9 +43,11 @@ class PoolProcess:
         os.environ.pop(CALL_MARK, None)  # of a call that began this worker
         self.settings = settings
         self.catalogue = catalogue
+        self.hooks = Hooks(catalogue.hooks, catalogue.tools)
         self.manner = manner
         self.holder = Holder(incarnation, os.getpid())
         self.store = plain(settings)
+        self.values = Values(self.store, secrets)
         self.leaving: Callable[[], bool] = (lambda: board.is_leaving) if board else (lambda: False)
         """Whether the worker was told to go."""
         self.recent = RecentFinishes()

@@ -30,7 +30,7 @@ _PAUSE_SECONDS = 0.005
 
 log = structlog.get_logger()
 
-Kind = Literal["progress", "notify", "close"]
+Kind = Literal["progress", "event", "notify", "close"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,10 @@ class CallReports:
                 self.notify(message)
             case _:
                 self._put("progress", _cut_json(json_text(payload, constants=True)))
+
+    def event(self, payload: object) -> None:
+        """Queue progress that no later one may replace."""
+        self._put("event", json_text(payload))
 
     def notify(self, text: str) -> None:
         """Queue news for the model."""
@@ -124,6 +128,10 @@ class Reporter(threading.Thread):
             case "progress":
                 of.latest = news.text
                 self._waiting.add(of)
+            case "event":
+                self._send_latest(of)
+                of.latest = news.text
+                self._send_latest(of)
             case "notify":
                 of.notified += 1
                 self._send_notify(of, news.text)

@@ -66,14 +66,14 @@ class CallRequest(Request):
         headers: dict[str, Any] = message.headers
         try:
             _, self._kwargs, _ = orjson.loads(message.body)
-            self.id: str = headers["id"]
+            self.id = _text(headers["id"])
+            self.time_limits = _limits(headers.get("timelimit"))
         except (KeyError, ValueError, TypeError) as wrong:
             raise InvalidTaskError(f"not a message of Errands: {type(wrong).__name__}") from None
         self._args = ()
         self._type = self.name = headers["task"]
         self._argsrepr, self._kwargsrepr = headers.get("argsrepr", ""), headers.get("kwargsrepr", "")
         self._request_dict = headers
-        self.time_limits = headers.get("timelimit") or (None, None)
         self._delivery_info = message.delivery_info
         self._hostname, self._eventer = consumer.hostname, consumer.event_dispatcher
         self._connection_errors = consumer.connection_errors
@@ -132,7 +132,7 @@ class CallRequest(Request):
         """The pool process is gone, or what runs in it is broken. The records are the launcher's to put right."""
         task_ready(self)
         self.acknowledge()
-        kind = type(exc_info.exception).__name__
+        kind = type(getattr(exc_info.exception, "exc", exc_info.exception)).__name__  # it may be wrapped, for pickling
         log.warning("worker.call_failed", celery_id=self.id, error=kind)
         self._tell_failed(kind)
 
@@ -144,3 +144,15 @@ class CallRequest(Request):
 
     def _tell_failed(self, exception: str) -> None:
         self.send_event("task-failed", exception=exception, traceback="")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _limits(value: Any) -> tuple[float | None, None]:
+    """The hard limit of a message, seconds; a soft one is not ours. Celery's process dies of what it cannot compare."""
+    hard, _ = value or (None, None)
+    return None if hard is None else float(hard), None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from errands_workers.attempt import Attempt, stopped_outcome
+from errands_workers.attempt import Attempt
 from errands_workers.manner import Record
 from errands_workers.nudges import PipedNudges
 from errands_workers.processes import leave_process
@@ -79,13 +79,13 @@ class SeveralAtOnce:
         which nothing but such tools is left, since it could take no call, or is to end.
         """
         call, stop = attempt.claimed.call, attempt.stop
-        if stop is None or not attempt.is_running:
+        if stop is None or not attempt.give_up():
             return False
         attempt.offspring.kill()
         if stop.why == "cut_off":
             log.warning("worker.tool_goes_on", tool_call_id=call, why=stop.why)
             leave_process()
-        if not record(attempt, stopped_outcome(attempt.claimed, stop).model_copy(update={"confirmed": False})):
+        if not record(attempt, attempt.as_stopped().model_copy(update={"confirmed": False})):
             return False
         with self._lock:
             self._given_up |= {call} & self._running

@@ -185,4 +185,4 @@ def _wish(attempt: Attempt, record: Sequence[str | None], told: Any) -> Stop | N
         return Stop("lost")
     if wish == "cancel":
         return Stop("cancelled", by or "", reason or "")
-    return Stop("timed_out") if told == "deadline" else None
+    return Stop("timed_out", by="deadline") if told == "deadline" else None

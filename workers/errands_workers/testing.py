@@ -14,21 +14,26 @@ from typing import Any
 from pydantic_core import to_json
 
 from errands_config.errors import InvalidArguments
-from errands_config.wire import CallState, Outcome
+from errands_config.wire import CallState, Deferral, Outcome
 from errands_workers.attempt import failed
 from errands_workers.context import CallFacts, CallStopped, ToolContext
 from errands_workers.json_text import json_text
-from errands_workers.kinds.function import completed, failure, with_context
+from errands_workers.kinds.function import completed, raised, with_context
+from errands_workers.kinds.kind import RunEnd
 from errands_workers.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a tool did in one call. `progress`: every report, not thinned out; `notifies`: their texts."""
+    """What a tool did in one call. `progress`: every report, not thinned out; `notifies`: their texts.
+
+    Of a tool that left its call to somebody outside `deferral` has the terms, and the outcome's state is `deferred`.
+    """
 
     outcome: Outcome
     progress: list[Any] = field(default_factory=list[Any])
     notifies: list[str] = field(default_factory=list[str])
+    deferral: Deferral | None = None
 
     @property
     def result(self) -> Any:
@@ -111,13 +116,13 @@ class _Run:
         if task:
             task.cancel()
 
-    def called(self, arguments: Mapping[str, Any]) -> Outcome:
+    def called(self, arguments: Mapping[str, Any]) -> RunEnd:
         try:
             return completed(self._prepared(arguments)())
         except BaseException as error:
             return _told(error)
 
-    async def awaited(self, arguments: Mapping[str, Any]) -> Outcome:
+    async def awaited(self, arguments: Mapping[str, Any]) -> RunEnd:
         try:
             return completed(await self._prepared(arguments)())
         except BaseException as error:
@@ -128,16 +133,19 @@ class _Run:
         read = schema.read(to_json(dict(arguments)).decode())
         return functools.partial(self._tool.function, **with_context(schema, read, self._context))
 
-    def trial(self, outcome: Outcome | None) -> Trial:
+    def trial(self, end: RunEnd | None) -> Trial:
         """What was seen; a call that was asked to end is cancelled, whatever its tool made of it."""
-        if self._stopped.is_set() or outcome is None:
-            outcome = Outcome(state=CallState.CANCELLED, by="user", reason="cancelled by the test")
-        return Trial(outcome, self._reports.said, self._reports.notifies)
+        deferral = None
+        if self._stopped.is_set() or end is None:
+            end = Outcome(state=CallState.CANCELLED, by="user", reason="cancelled by the test")
+        elif isinstance(end, Deferral):
+            end, deferral = Outcome(state=CallState.DEFERRED, reason=end.reason), end
+        return Trial(end, self._reports.said, self._reports.notifies, deferral)
 
 
-def _told(error: BaseException) -> Outcome:
+def _told(error: BaseException) -> RunEnd:
     if isinstance(error, InvalidArguments):
         return failed(str(error), "invalid arguments")
     if isinstance(error, CallStopped):
         return failed("the tool stopped itself", "CallStopped")
-    return failure(error)
+    return raised(error)

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from errands_config.agent import load_agent
 from errands_config.embedded import embedded_store
-from errands_config.errors import ConfigError, NotSupportedYet
+from errands_config.errors import ConfigError
 from errands_config.queue_name import fault_of_queue
 from errands_config.settings import Settings, load_settings
 from errands_config.store import ping, store_url
@@ -45,7 +45,7 @@ def worker(
     module
         Python modules with functions that `@tool` stands before.
     hooks
-        Folders of hooks.
+        Folders of the executables that agents' policies may name as hooks.
     queues
         Queues to serve, separated by commas; else `default` and those that the tools and the agents' policies name.
     slots
@@ -58,13 +58,14 @@ def worker(
     plan = WorkerPlan(
         agents=tuple(path.absolute() for path in agents),
         tools=tuple(path.absolute() for path in tools or ()),
+        hooks=tuple(path.absolute() for path in hooks or ()),
         modules=tuple(module or ()),
         queues=_names(queues),
         slots=slots,
         pool=pool,
     )
     options = list(agent[len(agents) :])
-    _check(plan, hooks, options)
+    _check(plan, options)
     log_to_stderr()
     settings = load_settings()
     with nullcontext() if settings.redis_url else embedded_store(settings.home, settings.durability) as url:
@@ -84,18 +85,17 @@ def _names(queues: str | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _check(plan: WorkerPlan, hooks: list[Path] | None, options: list[str]) -> None:
+def _check(plan: WorkerPlan, options: list[str]) -> None:
     """Refuse at once what can be seen without running a tool; the rest is found when the tools are loaded."""
-    if hooks:
-        raise NotSupportedYet("hooks are not supported yet; leave it out", path="--hooks")
     if any(option.startswith(_POOL_OPTIONS) for option in options):
         raise ConfigError("give it before the `--`: `errands worker … --pool threads`", path="--pool")
     if plan.slots < 1:
         raise ConfigError("at least 1 is expected", path="--slots")
     if not (plan.agents or plan.tools or plan.modules):
         raise ConfigError("nothing to serve: name an agent file, --tools DIR or --module NAME")
-    for folder in plan.tools:
-        if not folder.is_dir():
-            raise ConfigError(f"no folder {folder}", path="--tools")
+    for option, folders in {"--tools": plan.tools, "--hooks": plan.hooks}.items():
+        for folder in folders:
+            if not folder.is_dir():
+                raise ConfigError(f"no folder {folder}", path=option)
     for path in plan.agents:
         toolboxes_of(load_agent(path, api_key_ids=None), path.parent)

@@ -6,9 +6,7 @@ import errno
 import functools
 import json
 import os
-import signal
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,14 +20,14 @@ from errands_workers.attempt import Attempt, failed
 from errands_workers.context import Reports
 from errands_workers.kinds.command_line import CommandLine, command_line
 from errands_workers.kinds.describe import Description, describe, flaw_of, schema_of
-from errands_workers.kinds.environment import call_environment, clean_environment
+from errands_workers.kinds.environment import clean_environment
 from errands_workers.kinds.kind import Run
+from errands_workers.kinds.program import environment_of, failure_of, start
 from errands_workers.kinds.script_run import ScriptRun
-from errands_workers.nudges import nudges_unblocked
-from errands_workers.processes import dying_with_parent
 
-_TAIL_BYTES = 4_000
 _TOLD_BYTES = 2_000
+_UNSEEN = ("env", "stdin")
+"""How an argument is handed over so that nobody else on the host sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,22 @@ class BashTool:
     parameters: str
     _validator: jsonschema_rs.Validator = field(repr=False)
     reports_per_second: float = 2.0
+    retries: int = 0
 
     @property
     def description(self) -> str:
         """In the script's own words."""
         return self.said.description
+
+    def unfit_for_secrets(self, arguments: Collection[str]) -> str:
+        """Everybody on the host can read a command line, so a secret is handed over in a variable or on stdin."""
+        open_ones = [one.name for one in self.said.args if one.name in arguments and one.mode not in _UNSEEN]
+        if not open_ones:
+            return ""
+        return (
+            f"{', '.join(open_ones)}: a secret on the command line of {self.said.tool_name} could be read by "
+            'everybody on the host; have its `describe` say "mode": "env" or "stdin"'
+        )
 
     def prepare(self, arguments: str) -> Run:
         """Check the arguments against the script's schema and put them into a command line."""
@@ -85,13 +94,8 @@ def _refuse(constant: str) -> NoReturn:
 def _run(tool: BashTool, line: CommandLine, attempt: Attempt, reports: Reports) -> Outcome:
     if flaw := flaw_of(tool.path):
         return failed(f"{tool.path.name} cannot be started: {flaw}", "cannot be started")
-    environment = {
-        **clean_environment(os.environ),
-        **line.variables,
-        **call_environment(attempt.claimed, attempt.holder.worker),
-    }
     try:
-        process = _start(tool, line, environment)
+        process = start(tool.path, line.words, environment_of(attempt, line.variables), tool.cwd)
     except OSError as unable:
         attempt.end()
         if unable.errno == errno.E2BIG:
@@ -99,26 +103,9 @@ def _run(tool: BashTool, line: CommandLine, attempt: Attempt, reports: Reports) 
         return failed(f"{tool.path.name} cannot be started: {unable.strerror}", "cannot be started")
     with ScriptRun(process, line.stdin, attempt, reports, tool.max_stored_bytes) as run:
         run.follow()
-    return _outcome(tool.said, process.returncode, run)
+    return failure_of(process.returncode, run) or _completed(tool.said, run)
 
 
-def _start(tool: BashTool, line: CommandLine, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    with nudges_unblocked():
-        return subprocess.Popen(
-            [*dying_with_parent(), str(tool.path), *line.words],
-            env=dict(environment),
-            cwd=tool.cwd,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-
-def _outcome(said: Description, code: int, run: ScriptRun) -> Outcome:
-    if code == 0:
-        text = run.stdout.text().removesuffix("\n")
-        return Outcome(state=CallState.COMPLETED, result=text or said.when_empty)
-    what = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
-    tail = run.stderr.tail(_TAIL_BYTES).strip() or run.stdout.tail(_TAIL_BYTES).strip()
-    return failed(f"{what}\n{tail}" if tail else what, what)
+def _completed(said: Description, run: ScriptRun) -> Outcome:
+    text = run.stdout.text().removesuffix("\n")
+    return Outcome(state=CallState.COMPLETED, result=text or said.when_empty)

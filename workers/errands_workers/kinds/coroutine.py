@@ -17,16 +17,17 @@ from weakref import WeakSet
 
 from errands_config.wire import Outcome
 from errands_workers.attempt import Attempt, failed
+from errands_workers.kinds.kind import RunEnd
 
 _LEFTOVER_SECONDS = 0.5
 
-Begin = Callable[[], Coroutine[Any, Any, Outcome]]
+Begin = Callable[[], Coroutine[Any, Any, RunEnd]]
 
 _TASKS: ContextVar[WeakSet[asyncio.Task[Any]] | None] = ContextVar("errands_tasks_of_call", default=None)
 """The tasks of the call that is running; None outside of calls."""
 
 
-def run_coroutine(begin: Begin, attempt: Attempt, patience: float) -> Outcome:
+def run_coroutine(begin: Begin, attempt: Attempt, patience: float) -> RunEnd:
     """Run a coroutine, which catches everything that its tool raises, to its end; it is stopped through its task."""
     call = _on_loop(begin, attempt, patience)
     if threading.current_thread() is threading.main_thread():
@@ -35,7 +36,7 @@ def run_coroutine(begin: Begin, attempt: Attempt, patience: float) -> Outcome:
         return asyncio.run_coroutine_threadsafe(call, _shared_loop()).result()
 
 
-async def _on_loop(begin: Begin, attempt: Attempt, patience: float) -> Outcome:
+async def _on_loop(begin: Begin, attempt: Attempt, patience: float) -> RunEnd:
     if attempt.stop:
         return _never_begun()
     tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
@@ -57,7 +58,7 @@ def _nothing_to_press() -> None:
     """There is no task yet."""
 
 
-def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Outcome]) -> None:
+def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[RunEnd]) -> None:
     loop.call_soon_threadsafe(task.cancel)
 
 

@@ -12,7 +12,7 @@ import functools
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -20,10 +20,10 @@ from typing import Any
 from errands_config.errors import ToolError
 from errands_config.wire import CallState, Outcome
 from errands_workers.attempt import PRESS_SECONDS, Attempt, failed
-from errands_workers.context import CallFacts, CallStopped, Reports, ToolContext
+from errands_workers.context import CallDeferred, CallFacts, CallStopped, Reports, ToolContext
 from errands_workers.json_text import NotJsonError, json_text
 from errands_workers.kinds.coroutine import run_coroutine
-from errands_workers.kinds.kind import Run
+from errands_workers.kinds.kind import Run, RunEnd
 from errands_workers.schema import ToolSchema
 from errands_workers.tool import Tool
 
@@ -34,7 +34,7 @@ COOPERATIVE_SECONDS = 12.0
 """How long a cooperative function may take to heed its stop. Longer than whoever asked for it waits to see it
 confirmed, so that the answer is that it is not, and what is told later is no contradiction."""
 
-Work = Callable[[], Outcome]
+Work = Callable[[], RunEnd]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,21 @@ class FunctionTool:
         """The schema that its type hints say."""
         return self.tool.schema.parameters
 
+    @property
+    def retries(self) -> int:
+        """As `@tool(retries=…)` says."""
+        return self.tool.options.retries
+
+    def unfit_for_secrets(self, arguments: Collection[str]) -> str:
+        """A function takes any."""
+        return ""
+
     def prepare(self, arguments: str) -> Run:
         """Read the arguments strictly, by the type hints."""
         return functools.partial(_run, self.tool, self.tool.schema.read(arguments))
 
 
-def _run(tool: Tool[..., Any], arguments: dict[str, Any], attempt: Attempt, reports: Reports) -> Outcome:
+def _run(tool: Tool[..., Any], arguments: dict[str, Any], attempt: Attempt, reports: Reports) -> RunEnd:
     given = with_context(tool.schema, arguments, context_of(attempt, reports))
     function = functools.partial(tool.function, **given)
     patience = COOPERATIVE_SECONDS if tool.options.cooperative else PATIENCE_SECONDS
@@ -84,11 +93,11 @@ def with_context(schema: ToolSchema, arguments: dict[str, Any], context: ToolCon
     return {**arguments, schema.context: context} if schema.context else arguments
 
 
-def _run_sync(function: Callable[[], Any], attempt: Attempt, *, press: Callable[[], None], patience: float) -> Outcome:
+def _run_sync(function: Callable[[], Any], attempt: Attempt, *, press: Callable[[], None], patience: float) -> RunEnd:
     with attempt.stoppable(press, patience):
         outcome, error = _entered(lambda: completed(function()))
         if error is not None:
-            outcome, worse = _entered(functools.partial(failure, error))
+            outcome, worse = _entered(functools.partial(raised, error))
             outcome = outcome or unspeakable(error, worse)
         attempt.end()
     assert outcome is not None
@@ -99,7 +108,7 @@ def _told_is_enough() -> None:
     """A cooperative function looks at its context, which knows already."""
 
 
-def _entered(work: Work) -> tuple[Outcome | None, BaseException | None]:
+def _entered(work: Work) -> tuple[RunEnd | None, BaseException | None]:
     """Run foreign code. `CallStopped` is raised into what this calls and never into this frame, which catches all."""
     here = os.getpid()
     try:
@@ -119,16 +128,16 @@ def _on_stop_signal(attempt: Attempt, _number: int, frame: FrameType | None) -> 
         raise CallStopped
 
 
-async def _awaited(function: Callable[[], Coroutine[Any, Any, Any]]) -> Outcome:
+async def _awaited(function: Callable[[], Coroutine[Any, Any, Any]]) -> RunEnd:
     try:
         return completed(await function())
     except BaseException as error:
         return _told(error)
 
 
-def _told(error: BaseException) -> Outcome:
+def _told(error: BaseException) -> RunEnd:
     try:
-        return failure(error)
+        return raised(error)
     except BaseException as worse:
         return unspeakable(error, worse)
 
@@ -141,6 +150,11 @@ def completed(value: object) -> Outcome:
         return Outcome(state=CallState.COMPLETED, result=json_text(value), result_type="json")
     except NotJsonError as unfit:
         return failed(f"the result is {unfit}", "result not JSON")
+
+
+def raised(error: BaseException) -> RunEnd:
+    """What an exception is to its call."""
+    return error.deferral if isinstance(error, CallDeferred) else failure(error)
 
 
 def failure(error: BaseException) -> Outcome:

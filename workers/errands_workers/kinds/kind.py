@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeAlias
 
-from errands_config.wire import Outcome
+from errands_config.wire import Deferral, Outcome
 from errands_workers.attempt import Attempt
 from errands_workers.context import Reports
 
-Run = Callable[[Attempt, Reports], Outcome]
+RunEnd: TypeAlias = Outcome | Deferral
+"""How a run ended: for good, or in that it waits for somebody outside."""
+
+Run: TypeAlias = Callable[[Attempt, Reports], RunEnd]
 """Run a prepared call to its end and say how it ended by itself; how it was stopped is in the attempt.
 
 It calls `attempt.end()` the moment that the tool is over, and returns when nothing of it is left.
@@ -32,6 +35,15 @@ class Runnable(Protocol):
     @property
     def reports_per_second(self) -> float:
         """How much progress of it is kept."""
+        ...
+
+    @property
+    def retries(self) -> int:
+        """How often it is tried again by its author's wish, where no policy says."""
+        ...
+
+    def unfit_for_secrets(self, arguments: Collection[str]) -> str:
+        """What keeps these of its arguments from taking secrets, and what to do; empty if nothing does."""
         ...
 
     def prepare(self, arguments: str) -> Run:

@@ -48,6 +48,10 @@ class Ends:
         mark = f"[truncated: result exceeded {self._max} bytes; its middle is left out]"
         return f"{head}\n{mark}\n{self.tail(self._tail_room)}"
 
+    def whole(self) -> bytes | None:
+        """Every byte as it came; None if there were too many."""
+        return None if self._dropped else bytes(self._head) + b"".join(self._tail)
+
     def tail(self, max_bytes: int) -> str:
         """The clean end of it, at most so many bytes."""
         kept = b"".join(self._tail)
