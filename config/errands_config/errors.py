@@ -5,6 +5,7 @@ ErrandsError
 │   └── NotSupportedYet    a key that a later version brings
 ├── NotFound               no such session, call, agent or tool (exit 4)
 ├── Conflict               already ended, already owned, refused in this state (exit 5)
+│   └── AnswerRefused      an answer from outside that a call does not take as it stands
 ├── StoreUnreachable       the store does not answer (exit 7)
 ├── TranscriptBroken       a request with a broken message list was about to be sent
 ├── ModelError             the model endpoint did not give a usable answer
@@ -37,6 +38,17 @@ class NotFound(ErrandsError):
 
 class Conflict(ErrandsError):
     """Something cannot be done in the state that it found."""
+
+
+class AnswerRefused(Conflict):
+    """An answer from outside that a call does not take.
+
+    `state` is the call's now, in the words of `errands_config.wire.CallState`: one that is not final may take it yet.
+    """
+
+    def __init__(self, message: str, *, state: str) -> None:
+        super().__init__(message)
+        self.state = state
 
 
 class StoreUnreachable(ErrandsError):

@@ -9,6 +9,7 @@ printed. Every function is pure and takes time linear in its input; the others e
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # What a terminal obeys: CSI, the strings OSC DCS SOS PM APC, charset selection, two-character escapes. A string must be
@@ -23,7 +24,8 @@ _FOREIGN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud
 _LINE_ENDS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 _UNSEEN = "\u00ad\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff"
 
-HEADS = ("tool_call_id ", "[mail ", "[event] ", "Background tool calls", "[hook note")
+HOOK_NOTE = "[hook note"
+HEADS = ("tool_call_id ", "[mail ", "[event] ", "Background tool calls", HOOK_NOTE)
 """How the lines begin by which a model knows what Errands itself tells it."""
 
 
@@ -111,7 +113,7 @@ def _spelled(words: str) -> str:
     return f"[{_UNSEEN}]*+".join(letters)
 
 
-def _head_pattern() -> re.Pattern[str]:
+def _head_pattern(forgeable: Iterable[str]) -> re.Pattern[str]:
     """A line end before a line that begins like one of ours, whatever a reader would overlook in it.
 
     Overlooked are blanks before it, characters without width anywhere, the kind and number of blanks, and case. Notify
@@ -119,20 +121,22 @@ def _head_pattern() -> re.Pattern[str]:
     """
     blank = rf"(?:[^\S{_LINE_ENDS}]|[{_UNSEEN}])*+"
     told = rf"{_spelled('tool call ')}[^{_LINE_ENDS}]*(?:{_spelled('notifies:')}|{_spelled('completed:')})"
-    heads = "|".join([*map(_spelled, HEADS), rf"{told}{blank}(?:[{_LINE_ENDS}]|\Z)"])
+    heads = "|".join([*map(_spelled, forgeable), rf"{told}{blank}(?:[{_LINE_ENDS}]|\Z)"])
     return re.compile(rf"[{_LINE_ENDS}](?={blank}(?i:{heads}))")
 
 
-_FORGED = _head_pattern()
+_FORGED = _head_pattern(HEADS)
+_FORGED_BESIDE_NOTES = _head_pattern(head for head in HEADS if head != HOOK_NOTE)
 
 
-def framed(text: str) -> str:
+def framed(text: str, *, noted: bool = False) -> str:
     """Put `> ` before every line that begins like one of our heads, so that a payload cannot forge a notice.
 
     Every kind of line end counts, and blanks or characters without width do not hide a head. A line that was marked
-    stays as it is when the text is framed again.
+    stays as it is when the text is framed again. `noted`: the text was framed before a hook's note came into it.
     """
-    return _FORGED.sub(r"\g<0>> ", f"\n{text}")[1:]
+    forged = _FORGED_BESIDE_NOTES if noted else _FORGED
+    return forged.sub(r"\g<0>> ", f"\n{text}")[1:]
 
 
 def short(text: str, n: int = 100) -> str:

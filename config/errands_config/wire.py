@@ -6,9 +6,9 @@ Field names in the store are the field names here. Version 1; fixtures in `tests
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 WIRE_VERSION = 1
 
@@ -61,14 +61,22 @@ class SharedLimit(Frozen):
     per_minute: int | None = None
 
 
-class Timeout(Frozen):
+class _Tagged(Frozen):
+    """One of several forms, told by its tag, which is always written."""
+
+    @model_serializer(mode="wrap")
+    def _with_tag(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"tag": type(self).model_fields["tag"].default, **write(self)}
+
+
+class Timeout(_Tagged):
     """A try ends as timed out after so many seconds."""
 
     tag: Literal["timeout"] = "timeout"
     seconds: float
 
 
-class Retries(Frozen):
+class Retries(_Tagged):
     """Up to `count` further tries inside the attempt."""
 
     tag: Literal["retries"] = "retries"
@@ -77,7 +85,7 @@ class Retries(Frozen):
     on: tuple[Literal["error", "timeout"], ...] = ("error", "timeout")
 
 
-class Truncate(Frozen):
+class Truncate(_Tagged):
     """A result is cut to so many bytes."""
 
     tag: Literal["truncate"] = "truncate"
@@ -91,14 +99,14 @@ class Hook(Frozen):
     name: str
 
 
-class Before(Frozen):
+class Before(_Tagged):
     """A hook that may change, deny, defer or answer the call."""
 
     tag: Literal["before"] = "before"
     hook: Hook
 
 
-class After(Frozen):
+class After(_Tagged):
     """A hook that may change or annotate the result."""
 
     tag: Literal["after"] = "after"
@@ -254,6 +262,8 @@ class Outcome(Frozen):
     """False: the stop was asked for, but nobody can say whether the tool took effect."""
     timeout_seconds: float | None = None
     """The limit that a timed-out call ran into."""
+    noted: bool = False
+    """A hook's note stands in the text; lines of the tool's own that look like one were marked before it came there."""
 
 
 MailKind: TypeAlias = Literal[

@@ -12,17 +12,35 @@ if TYPE_CHECKING:
     from errands_orchestrator.calls import CallRow
     from errands_orchestrator.client import Client, Sent
     from errands_orchestrator.client_calls import Cancellation
-    from errands_orchestrator.client_errors import RunCancelled, RunFailed, RunPaused
+    from errands_orchestrator.client_errors import BlockedOnDeferredCalls, RunCancelled, RunFailed, RunPaused
     from errands_orchestrator.client_events import Event
     from errands_orchestrator.client_runs import Run
+    from errands_orchestrator.deferred import Resolution
+    from errands_orchestrator.pending import PendingCall
 
-__all__ = ["CallRow", "Cancellation", "Client", "Event", "Run", "RunCancelled", "RunFailed", "RunPaused", "Sent"]
+__all__ = [
+    "BlockedOnDeferredCalls",
+    "CallRow",
+    "Cancellation",
+    "Client",
+    "Event",
+    "PendingCall",
+    "Resolution",
+    "Run",
+    "RunCancelled",
+    "RunFailed",
+    "RunPaused",
+    "Sent",
+]
 
 _WHERE = {
+    "BlockedOnDeferredCalls": "client_errors",
     "CallRow": "calls",
     "Cancellation": "client_calls",
     "Client": "client",
     "Event": "client_events",
+    "PendingCall": "pending",
+    "Resolution": "deferred",
     "Run": "client_runs",
     "RunCancelled": "client_errors",
     "RunFailed": "client_errors",

@@ -25,7 +25,7 @@ PAGE = 50
 """Ids that are read of one session at a time, after its newest; and most sessions of which pages are read together."""
 
 OPEN = frozenset(state for state in CallState if not state.is_final)
-_WATCHED = frozenset({CallState.QUEUED, CallState.RUNNING})
+_WATCHED = frozenset({CallState.QUEUED, CallState.RUNNING, CallState.DEFERRED})
 """The states whose calls are all in the index `watch`."""
 
 

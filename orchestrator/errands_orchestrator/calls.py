@@ -58,7 +58,7 @@ _FACTS = (
     "session", "tool", "provider_id", "state", "attempt", "queue", "label", "worker", "queued_at", "started_at",
     "ended_at", "created", "limit", "policy",
 )  # fmt: skip
-_END = ("result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds")
+_END = ("result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds", "noted")
 
 
 async def call_row(store: reads.Store, cid: str) -> CallRow | None:

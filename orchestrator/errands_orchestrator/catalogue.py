@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from errands_config import keys
 from errands_config.agent import Agent
+from errands_config.agent_file.bindings import Binding, ParamValue
+from errands_config.bound_arguments import without_arguments
 from errands_config.glob import matches
+from errands_config.policy import Policy, compile_policy
 from errands_config.wire import ToolOffer
 from errands_orchestrator import reads
 from errands_orchestrator.brief import Toolset
@@ -40,6 +44,34 @@ def tools_of(agent: Agent, offers: Iterable[LiveOffer]) -> Toolset:
     for offer in wanted:
         by_name.setdefault(offer.name, []).append(offer)
     return Toolset(tuple(_agreed(by_name[name]) for name in sorted(by_name)))
+
+
+def without_bound(agent: Agent, tools: Toolset, parameters: str = "") -> Toolset:
+    """The tools as a model sees them: their schemas have no argument that a binding of the agent gives.
+
+    `parameters` are the values of a session, as `parameter_values` gives them: an argument that is exposed without a
+    value stays the model's.
+    """
+    if not agent.bindings:
+        return tools
+    policy = compile_policy(agent)
+    values: Collection[str] = json.loads(parameters or "{}")
+    return Toolset(tuple(_without(offer, set(_closed(agent, policy, offer.name, values))) for offer in tools.offers))
+
+
+def _without(offer: ToolOffer, bound: Collection[str]) -> ToolOffer:
+    return offer.model_copy(update={"parameters": without_arguments(offer.parameters, bound)})
+
+
+def _closed(agent: Agent, policy: Policy, tool: str, values: Collection[str]) -> Iterator[str]:
+    for bound in policy.resolve(tool, None).bound:
+        if not _is_open(agent.bindings[bound.binding], values):
+            yield bound.arg
+
+
+def _is_open(binding: Binding, values: Collection[str]) -> bool:
+    unset = isinstance(binding.value, ParamValue) and binding.value.contents not in values
+    return unset and binding.when_unbound == "expose"
 
 
 def _belongs(agent: Agent, offer: ToolOffer) -> bool:

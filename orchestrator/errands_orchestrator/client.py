@@ -6,11 +6,12 @@ async with Client() as client:
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from pydantic import JsonValue
 
@@ -25,8 +26,15 @@ from errands_orchestrator.client_events import BEGINNING, Event, events_of, posi
 from errands_orchestrator.client_place import Place, place
 from errands_orchestrator.client_runs import Run, Runs
 from errands_orchestrator.client_tools import Workers
+from errands_orchestrator.deferred import Deferrals, Resolution
 from errands_orchestrator.definitions import MakeModel, definitions
 from errands_orchestrator.models.choosing import choosing
+from errands_orchestrator.outside_result import result_of
+from errands_orchestrator.parameters import changed_parameters
+from errands_orchestrator.pending import PendingCall, pending
+
+Parameters: TypeAlias = Mapping[str, JsonValue]
+"""Values of an agent's parameters, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,35 +90,37 @@ class Client:
 
     # ---- runs
 
-    async def start(self, agent: AgentLike, text: str = "") -> str:
+    async def start(self, agent: AgentLike, text: str = "", *, parameters: Parameters | None = None) -> str:
         """Begin a session, with a first message unless `text` is empty; answers its id. Does not step it.
 
-        Raises ConfigError for an agent that cannot be used, NotFound for an unknown one or for tools nobody offers.
+        `parameters`: values of the agent's parameters, by their names. Raises ConfigError for an agent or a value that
+        cannot be used, NotFound for an unknown agent or for tools nobody offers.
         """
         with self._opened() as at:
-            return await self._start(at, await given(at.place.store, agent, at.place.settings), text, may_start=False)
+            made = await given(at.place.store, agent, at.place.settings)
+            return await self._start(at, made, text, parameters, may_start=False)
 
-    async def run(self, agent: AgentLike, text: str) -> str:
+    async def run(self, agent: AgentLike, text: str, *, parameters: Parameters | None = None) -> str:
         """Begin a session, step it to the end of its run, and answer what the model said last.
 
         A worker is started if the agent came as a file and nobody offers its tools; it stays until the client is
-        closed. Raises what `start` does; RunPaused and RunCancelled where there is no answer.
+        closed. Raises what `start` does; RunPaused, RunCancelled and BlockedOnDeferredCalls where there is no answer.
         """
-        return (await self.run_until_blocked(agent, text)).expect_answer()
+        return (await self.run_until_blocked(agent, text, parameters=parameters)).expect_answer()
 
-    async def run_until_blocked(self, agent: AgentLike, text: str) -> Run:
-        """`run`, but how the run stands is answered, also where it is paused or was cancelled."""
+    async def run_until_blocked(self, agent: AgentLike, text: str, *, parameters: Parameters | None = None) -> Run:
+        """`run`, but how the run stands is answered, also where it is paused, blocked or was cancelled."""
         with self._opened() as at:
             made = await given(at.place.store, agent, at.place.settings)
             await at.runs.check_model(made)
-            sid = await self._start(at, made, text, may_start=True)
+            sid = await self._start(at, made, text, parameters, may_start=True)
             return await at.runs.to_the_end(sid, BEGINNING)
 
     async def resume(self, session: str, agent: AgentLike | None = None) -> str:
         """Go on with a session that was left, paused or spoken to; answers what the model said last in its run.
 
-        `agent`: its file, from which a worker is started if nobody offers its tools. Raises NotFound, RunPaused,
-        RunCancelled, and Conflict where there is nothing to go on with.
+        `agent`: its file, from which a worker is started if nobody offers its tools. Raises NotFound, Conflict where
+        there is nothing to go on with, and what `run` raises where there is no answer.
         """
         with self._opened() as at:
             tools = await at.runs.tools_of(session)
@@ -118,13 +128,24 @@ class Client:
             await at.workers.have(tools, made)
             return (await at.runs.resumed(session)).expect_answer()
 
-    async def send(self, session: str, text: str, *, interrupt: bool = False, id: str | None = None) -> Sent:  # noqa: A002
+    async def send(
+        self,
+        session: str,
+        text: str,
+        *,
+        interrupt: bool = False,
+        id: str | None = None,  # noqa: A002
+        parameters: Parameters | None = None,
+    ) -> Sent:
         """Say something to a session. `interrupt`: it lets go at once of all that it waits for.
 
-        `id` makes a repeat harmless. Raises NotFound, and Conflict when 256 messages wait already.
+        `id` makes a repeat harmless. `parameters`: new values of those whose scope is `message`. Raises NotFound,
+        Conflict when 256 messages wait already, and ConfigError for a parameter that cannot be set.
         """
         mail_id = id or sessions.new_id()
         with self._opened() as at:
+            if parameters:
+                await changed_parameters(at.place.store, session, parameters)
             receipt = await sessions.send(at.place.store, session, text, mail_id=mail_id, interrupt=interrupt)
             return Sent(session, mail_id, receipt.outcome == "duplicate")
 
@@ -184,11 +205,76 @@ class Client:
         with self._opened() as at:
             return await client_calls.call_tool(at.place, at.runs, name, arguments or {})
 
+    # ---- calls that wait for somebody outside: `target` is the token of one, or its id
+
+    async def pending(self, session: str | None = None, *, limit: int | None = None) -> tuple[PendingCall, ...]:
+        """The newest calls of a session, or of all, that wait for somebody outside, oldest first. Raises NotFound."""
+        with self._opened() as at:
+            return await pending(at.place.store, at.place.settings, session, limit)
+
+    async def complete(self, target: str, result: JsonValue) -> Resolution:
+        """End a deferred call with its result: text, or any other value as JSON.
+
+        This and the other answers are confirmed again when they are given again; a call that had another one, was
+        cancelled or has expired is a Conflict. NotFound for a target that is none.
+        """
+        with self._outside() as deferrals:
+            return await deferrals.complete(target, result_of(result))
+
+    async def fail(self, target: str, reason: str) -> Resolution:
+        """End a deferred call as failed. Raises what `complete` does."""
+        with self._outside() as deferrals:
+            return await deferrals.fail(target, reason)
+
+    async def deny(self, target: str, reason: str = "") -> Resolution:
+        """Refuse a deferred call; its model reads the reason. Raises what `complete` does."""
+        with self._outside() as deferrals:
+            return await deferrals.deny(target, reason)
+
+    async def approve(self, token: str, arguments: Mapping[str, JsonValue] | None = None) -> Resolution:
+        """Have a deferred call run with exactly the arguments that were shown, or with others. It wants the token.
+
+        Raises what `complete` does, and InvalidArguments for what the tool's schema refuses.
+        """
+        with self._outside() as deferrals:
+            new = None if arguments is None else json.dumps(dict(arguments), ensure_ascii=False)
+            return await deferrals.approve(token, new)
+
+    async def answer(self, target: str, text: str) -> Resolution:
+        """Answer a question of the model; with choices by one of them, or by its number from 1.
+
+        After the question has ended the model gets the answer as mail. Raises what `complete` does, and
+        InvalidArguments for what is no answer.
+        """
+        with self._outside() as deferrals:
+            return await deferrals.answer(target, text)
+
+    async def dismiss(self, target: str, reason: str = "") -> Resolution:
+        """Put a question of the model aside. Raises what `complete` does."""
+        with self._outside() as deferrals:
+            return await deferrals.dismiss(target, reason)
+
+    async def progress(self, target: str, payload: JsonValue) -> None:
+        """Report how far a deferred call is. Raises NotFound, and Conflict where it does not wait any more."""
+        with self._outside() as deferrals:
+            await deferrals.progress(target, payload)
+
+    async def notify(self, target: str, text: str) -> None:
+        """Tell the model something while a call is deferred, at most 16 times a call. Raises what `progress` does."""
+        with self._outside() as deferrals:
+            await deferrals.notify(target, text)
+
     # ---- within
 
-    async def _start(self, at: _Open, made: Given, text: str, *, may_start: bool) -> str:
+    @contextmanager
+    def _outside(self) -> Generator[Deferrals]:
+        with self._opened() as at:
+            yield Deferrals(at.place.store, at.place.settings)
+
+    async def _start(self, at: _Open, made: Given, text: str, parameters: Parameters | None, *, may_start: bool) -> str:
+        values = await made.parameters(parameters)
         tools = await at.workers.tools_for(made, may_start=may_start)
-        return await sessions.start(at.place.store, made.agent.slug, definitions(made.made, tools), text)
+        return await sessions.start(at.place.store, made.agent.slug, definitions(made.made, tools, values), text)
 
     @contextmanager
     def _opened(self) -> Generator[_Open]:

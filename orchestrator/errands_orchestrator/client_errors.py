@@ -3,12 +3,16 @@
 ErrandsError
 └── RunFailed              the run gave no answer
     ├── RunPaused          it stands still and can be resumed (exit 8)
-    └── RunCancelled       somebody cancelled it (exit 9)
+    ├── RunCancelled       somebody cancelled it (exit 9)
+    └── BlockedOnDeferredCalls   only somebody outside can make it go on (exit 6)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from errands_config.errors import ErrandsError
+from errands_orchestrator.pending import PendingCall
 
 
 class RunFailed(ErrandsError):
@@ -36,3 +40,19 @@ class RunCancelled(RunFailed):
 
     def __init__(self, session: str) -> None:
         super().__init__(f"the run of session {session} was cancelled", session=session, cause="cancelled")
+
+
+class BlockedOnDeferredCalls(RunFailed):
+    """A run waits for somebody outside and for nothing else. `calls` are what it waits for.
+
+    The session is kept: end the calls, or give leave for them, then go on with `Client.resume`.
+    """
+
+    def __init__(self, session: str, calls: Sequence[PendingCall]) -> None:
+        names = ", ".join(f"{waiting.call.tool} ({waiting.call.provider_id})" for waiting in calls)
+        super().__init__(
+            f"the run of session {session} waits for somebody outside: {names}",
+            session=session,
+            cause="waiting for deferred tool calls",
+        )
+        self.calls = tuple(calls)

@@ -14,13 +14,14 @@ from errands_orchestrator import reads, sessions
 from errands_orchestrator.brief import Toolset
 from errands_orchestrator.cli.standing import snapshot_of, standing_of
 from errands_orchestrator.client_agents import Given
-from errands_orchestrator.client_errors import RunCancelled, RunPaused
+from errands_orchestrator.client_errors import BlockedOnDeferredCalls, RunCancelled, RunPaused
 from errands_orchestrator.client_events import BEGINNING, Event, events_of, position_of
 from errands_orchestrator.client_place import Place
 from errands_orchestrator.definitions import Library, MakeModel
+from errands_orchestrator.pending import PendingCall, pending
 from errands_orchestrator.session import AssistantEntry
 
-RunStatus: TypeAlias = Literal["completed", "paused", "cancelled"]
+RunStatus: TypeAlias = Literal["completed", "paused", "blocked", "cancelled"]
 LEAVE_SECONDS = 0.5
 """What a session in hand gets to park when its run is left before its end."""
 
@@ -35,14 +36,18 @@ class Run:
     """What the model said last, if it completed."""
     cause: str = ""
     """Why it is paused."""
+    pending: tuple[PendingCall, ...] = ()
+    """The calls that it waits for, if only somebody outside can make it go on: `blocked`."""
 
     def expect_answer(self) -> str:
-        """The answer. Raises RunPaused or RunCancelled if there is none."""
+        """The answer. Raises RunPaused, RunCancelled or BlockedOnDeferredCalls if there is none."""
         match self.status:
             case "completed":
                 return self.answer
             case "paused":
                 raise RunPaused(self.session, self.cause)
+            case "blocked":
+                raise BlockedOnDeferredCalls(self.session, self.pending)
             case "cancelled":
                 raise RunCancelled(self.session)
 
@@ -122,6 +127,8 @@ class Runs:
         match event.kind:
             case "run.paused":
                 return await self._paused(event.session, resumed_by)
+            case "run.blocked":
+                return await self._blocked(event.session, resumed_by)
             case "run.ended" if not await self._begins_again(event):
                 if event.facts.get("status") == "cancelled":
                     return Run(event.session, "cancelled")
@@ -141,7 +148,7 @@ class Runs:
             case "paused":
                 return await self._paused(sid, resumed_by)
             case "new" | "going on":
-                return None
+                return await self._blocked(sid, resumed_by)
 
     async def _paused(self, sid: str, resumed_by: str) -> Run | None:
         """How it stands still; None if it goes on again, or will once it has taken in what resumes it."""
@@ -149,6 +156,14 @@ class Runs:
         if not session.is_paused or _order(cursor) < _order(resumed_by):
             return None
         return Run(sid, "paused", cause=session.cause)
+
+    async def _blocked(self, sid: str, resumed_by: str) -> Run | None:
+        """What it waits for if that is somebody outside and nothing else."""
+        session, cursor = await snapshot_of(self._place.store, sid)
+        if not session.blocked or _order(cursor) < _order(resumed_by):
+            return None
+        calls = await pending(self._place.store, self._place.settings, sid)
+        return Run(sid, "blocked", pending=calls) if calls else None
 
     async def _begins_again(self, ended: Event) -> bool:
         """Whether another run begins in the same commit: somebody spoke meanwhile."""

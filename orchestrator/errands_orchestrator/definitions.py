@@ -21,9 +21,11 @@ from errands_config.agent import Agent, parse_agent
 from errands_config.errors import ConfigError, ModelError, NotFound
 from errands_config.policy import compile_policy
 from errands_config.scripts.sessions import Definitions
-from errands_config.wire import Frozen, SharedLimit, ToolOffer
+from errands_config.stored_agent import StoredAgent
+from errands_config.wire import SharedLimit, ToolOffer
 from errands_orchestrator import reads
 from errands_orchestrator.brief import Brief, Toolset
+from errands_orchestrator.catalogue import without_bound
 from errands_orchestrator.models.model import Model, ModelRequest, Reply
 from errands_orchestrator.transcript import tools_body
 
@@ -32,23 +34,6 @@ MakeModel: TypeAlias = Callable[[Agent, str], tuple[Model, str]]
 """From an agent and the script stored with it to its model and that model's name."""
 KEPT = 256
 """Agents with their tools that one process keeps ready."""
-
-
-class StoredAgent(Frozen):
-    """An agent file in the store: its canonical text, and the script of a `Scripted` model."""
-
-    file: str
-    script: str = ""
-
-    @property
-    def text(self) -> str:
-        """As it is stored."""
-        return self.model_dump_json()
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of what is stored."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def stored(agent: Agent, folder: Path) -> StoredAgent:
@@ -63,12 +48,15 @@ def stored(agent: Agent, folder: Path) -> StoredAgent:
     return StoredAgent(file=agent.canonical, script=script.read_text())
 
 
-def definitions(agent: StoredAgent, tools: Toolset) -> Definitions:
-    """What a new session is made of."""
-    listed = dump_toolset(tools)
-    digest = hashlib.sha256(listed.encode()).hexdigest()
+def definitions(agent: StoredAgent, tools: Toolset, parameters: str = "") -> Definitions:
+    """What a new session is made of. `parameters`: the values of its parameters, as `parameter_values` gives them.
+
+    Its tools are listed without the arguments that are bound.
+    """
     read = parse_agent(agent.file, origin="a stored agent", api_key_ids=None)
-    return Definitions(agent.digest, agent.text, digest, listed, read.mail_scope, read.interrupt_scope)
+    listed = dump_toolset(without_bound(read, tools, parameters))
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    return Definitions(agent.digest, agent.text, digest, listed, read.mail_scope, read.interrupt_scope, parameters)
 
 
 @dataclass(frozen=True, slots=True)

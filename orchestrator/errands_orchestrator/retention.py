@@ -8,6 +8,7 @@ from __future__ import annotations
 import structlog
 
 from errands_config import keys
+from errands_config.defects import where_raised
 from errands_config.scripts.retention import forget, forget_calls
 from errands_config.scripts.script import arun
 from errands_config.settings import Settings
@@ -36,12 +37,22 @@ class Retention:
         """Delete what is due; answers how many sessions went."""
         gone, place = 0, 0
         while page := await reads.ranked(self._store, keys.SESSIONS, place, place + SESSIONS_A_PAGE - 1):
-            went = sum([await self._session(sid) for sid in page])
+            went = sum([await self._one(sid) for sid in page])
             place += len(page) - went
             gone += went
         if gone:
             log.info("sessions.forgotten", count=gone)
         return gone
+
+    async def _one(self, sid: str) -> bool:
+        """`_session`; one that cannot be read is left as it is, and keeps no other from being deleted."""
+        try:
+            return await self._session(sid)
+        except reads.AWAY:
+            raise
+        except Exception as broken:
+            log.error("retention.stuck", session_id=sid, error=type(broken).__name__, place=where_raised(broken))
+            return False
 
     async def _session(self, sid: str) -> bool:
         """Delete what is due of one session; True if it went itself."""

@@ -120,14 +120,15 @@ class Sweeper:
 
     async def _settle_calls(self, worker: str) -> None:
         for cid in await reads.field_names(self._store, keys.worker_calls(worker)):
-            place = await place_of(self._store, cid)
-            if place is None:
-                await reads.drop_field(self._store, keys.worker_calls(worker), cid)
-                continue
-            await arun(
-                self._store,
-                call_scripts.settle_call(place, worker, reason="its worker was lost", confirmed=False),
-            )
+            await _alone(self._settle_one(worker, cid), call=cid)
+
+    async def _settle_one(self, worker: str, cid: str) -> None:
+        place = await place_of(self._store, cid)
+        if place is None:
+            await reads.drop_field(self._store, keys.worker_calls(worker), cid)
+            return
+        settle = call_scripts.settle_call(place, worker, reason="its worker was lost", confirmed=False)
+        await arun(self._store, settle)
 
     # ---- overdue calls
 
@@ -174,6 +175,8 @@ async def _alone(look: Awaitable[T], **about: str) -> T | None:
     """One look that harms no other: what the store refuses of it, for a key of another's making, is told and left."""
     try:
         return await look
+    except reads.AWAY:
+        raise
     except ResponseError as refused:
         log.error("sweep.refused", error=type(refused).__name__, place=where_raised(refused), **about)
         return None

@@ -70,7 +70,7 @@ def seconds(value: float) -> str:
 
 def end_text(outcome: Outcome, max_bytes: int) -> str:
     """What the model is told of a call's end: as tool message, and below the head of a notice. Capped and framed."""
-    return framed(cap(clean(_end_text(outcome)).text, max_bytes))
+    return framed(cap(clean(_end_text(outcome)).text, max_bytes), noted=outcome.noted)
 
 
 def _end_text(outcome: Outcome) -> str:

@@ -12,6 +12,7 @@ from cyclopts import App
 from pydantic import BaseModel
 from tests.acceptance.person import Done, Here, Person, agent_file
 from tests.stub import Call, Say, StubServer
+from tests.unit.agent_file_texts import SEED_WRAPPERS
 from tests.waiting import eventually
 
 from errands_orchestrator.cli.json_forms import FORMS, Form
@@ -53,6 +54,24 @@ class Scene:
         agent_file(self.here.folder / "nobody.json", toolCallPolicyConfig=policy)
         return self.types("session", "start", "nobody.json", "hi", "--step").json["session_id"]
 
+    def asking(self) -> Done:
+        """A run that waits for leave to call a tool and for the answer to a question."""
+        system = {"tag": "SystemToolbox", "contents": {"Name": "s", "Capabilities": ["ask-user"]}}
+        policy = {"default": {"tag": "defer", "reason": "a person decides"}}
+        agent_file(
+            self.here.folder / "asking.json", slug="asking", toolCallPolicyConfig=policy, builtinToolboxes=[system]
+        )
+        made = (
+            Call("bash_fake", json.dumps({"mode": "lines"}), "call_1"),
+            Call("ask-user", json.dumps({"question": "Why?"}), "call_2"),
+        )
+        self.stub.program([Say("I ask.", made)])
+        return self.types("run", "asking.json", "hi")
+
+    def token(self, of: int = 0) -> str:
+        """The token of one of the two calls of such a run."""
+        return self.asking().json["deferred_calls"][of]["continuation_token"]
+
 
 Scenario = Callable[[Scene], Iterator[Done]]
 SCENARIOS: dict[str, Scenario] = {}
@@ -69,6 +88,13 @@ def of(command: str) -> Callable[[Scenario], Scenario]:
 @of("agent check")
 def _(at: Scene) -> Iterator[Done]:
     yield at.types("agent", "check", "agent.json", "missing.json")
+
+
+@of("agent explain")
+def _(at: Scene) -> Iterator[Done]:
+    yield at.types("agent", "explain", "agent.json", "--tool", "bash_fake")
+    agent_file(at.here.folder / "guarded.json", toolCallPolicyConfig=SEED_WRAPPERS)
+    yield at.types("agent", "explain", "guarded.json", "--tool", "deploy", "--args", '{"env": "production"}')
 
 
 @of("agent list")
@@ -116,6 +142,17 @@ def _(at: Scene) -> Iterator[Done]:
 def _(at: Scene) -> Iterator[Done]:
     at.stub.program([Say("done")])
     yield at.types("run", "agent.json", "hi")
+    yield at.asking()
+
+
+@of("session answer")
+def _(at: Scene) -> Iterator[Done]:
+    yield at.types("session", "answer", at.token(1), "because")
+
+
+@of("session approve")
+def _(at: Scene) -> Iterator[Done]:
+    yield at.types("session", "approve", at.token())
 
 
 @of("session cancel")
@@ -123,20 +160,44 @@ def _(at: Scene) -> Iterator[Done]:
     yield at.types("session", "cancel", at.queued())
 
 
+@of("session complete")
+def _(at: Scene) -> Iterator[Done]:
+    (at.here.folder / "result").write_text("done")
+    yield at.types("session", "complete", at.token(), "result")
+
+
+@of("session deny")
+def _(at: Scene) -> Iterator[Done]:
+    yield at.types("session", "deny", at.token(), "no")
+
+
 @of("session export")
 def _(at: Scene) -> Iterator[Done]:
     yield at.types("session", "export", at.ran())
 
 
+@of("session fail")
+def _(at: Scene) -> Iterator[Done]:
+    yield at.types("session", "fail", at.token(), "no such host")
+
+
 @of("session list")
 def _(at: Scene) -> Iterator[Done]:
     at.ran()
+    at.asking()
     yield at.types("session", "list")
 
 
 @of("session pause")
 def _(at: Scene) -> Iterator[Done]:
     yield at.types("session", "pause", at.begun())
+
+
+@of("session pending")
+def _(at: Scene) -> Iterator[Done]:
+    sid = at.asking().json["session_id"]
+    yield at.types("session", "pending", sid)
+    yield at.types("session", "pending", sid, "--show-tokens")
 
 
 @of("session print")
@@ -147,6 +208,7 @@ def _(at: Scene) -> Iterator[Done]:
 @of("session resume")
 def _(at: Scene) -> Iterator[Done]:
     yield at.types("session", "resume", at.ran())
+    yield at.types("session", "resume", at.asking().json["session_id"])
 
 
 @of("session send")
@@ -267,10 +329,16 @@ def test_a_command_without_a_form_is_named(here: Here) -> None:
             "tool_call_id provider_call_id task_handle session_id tool status attempt label worker queued_at "
             "started_at completed_at",
         ),
+        (
+            "session pending",
+            "tool_call_id provider_call_id task_handle session_id tool status attempt label worker queued_at "
+            "started_at completed_at reason expires_at kind deferred_at arguments continuation_token",
+        ),
     ],
 )
 def test_the_names_that_the_contract_gives_are_those_of_the_forms(command: str, names: str) -> None:
     schema = FORMS[command].adapter.json_schema()
-    fields = schema if "properties" in schema else schema["$defs"][schema["items"]["$ref"].split("/")[-1]]
+    first = schema["anyOf"][0] if "anyOf" in schema else schema.get("items", schema)
+    fields = schema["$defs"][first["$ref"].split("/")[-1]] if "$ref" in first else first
 
     assert list(fields["properties"]) == names.split()

@@ -96,6 +96,22 @@ async def test_an_agent_is_tested_on_real_parts_of_which_nothing_is_left(
     assert left_of(tmp_path) == []
 
 
+def deferring(agent: Path) -> Path:
+    """The same agent, but somebody outside decides about its calls."""
+    policy = {"default": {"tag": "defer", "reason": "a person decides"}}
+    more = {"executionMode": "asynchronous", "toolCallPolicyConfig": policy}
+    agent.write_text(json.dumps(json.loads(agent.read_text()) | more))
+    return agent
+
+
+async def test_a_test_gives_leave_for_a_call_as_somebody_outside_would(agent: Path) -> None:
+    async with errands(deferring(agent), calling("double", '{"number": 21}')) as tested:
+        run = await tested.run_until_blocked("go")
+        await tested.client.approve(run.pending[0].token)
+        assert await tested.client.resume(run.session) == "42"
+        await tested.run_until_blocked("go")  # what nobody answers does not outlive the test
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_a_test_that_fails_while_a_call_runs_leaves_nothing_either(agent: Path, tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):

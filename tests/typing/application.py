@@ -9,7 +9,20 @@ from pydantic import JsonValue
 from errands_config.agent import Agent
 from errands_config.settings import Settings
 from errands_config.wire import CallState, Outcome
-from errands_orchestrator import CallRow, Cancellation, Client, Event, Run, RunCancelled, RunFailed, RunPaused, Sent
+from errands_orchestrator import (
+    BlockedOnDeferredCalls,
+    CallRow,
+    Cancellation,
+    Client,
+    Event,
+    PendingCall,
+    Resolution,
+    Run,
+    RunCancelled,
+    RunFailed,
+    RunPaused,
+    Sent,
+)
 
 
 async def runs(settings: Settings, agent: Agent) -> None:
@@ -63,6 +76,25 @@ async def calls(client: Client) -> None:
     assert_type(await client.call_tool("count_words", {"text": "a", "pages": [1, None]}), JsonValue)
 
 
+async def deferred_calls(client: Client) -> None:
+    """Calls that wait for somebody outside, and what is said to them."""
+    run = await client.run_until_blocked("deployer", "deploy")
+    assert_type(run.pending, tuple[PendingCall, ...])
+    for waiting in await client.pending(run.session, limit=3):
+        assert_type(waiting.call, CallRow)
+        assert_type(waiting.token, str)
+        if waiting.question:
+            assert_type(await client.answer(waiting.token, waiting.question.choices[0]), Resolution)
+        await client.progress(waiting.call.id, {"done": 1})
+        await client.notify(waiting.call.id, "half way")
+        await client.approve(waiting.token, {"env": "test"})
+    resolution = await client.complete("c", {"url": "https://example.org", "tries": [1, None]})
+    if resolution.outcome == "mailed":
+        await client.dismiss("c", "not now")
+    await client.deny("c")
+    await client.fail("c", "no such host")
+
+
 async def failures(client: Client) -> str:
     """What a run without an answer carries."""
     try:
@@ -70,6 +102,9 @@ async def failures(client: Client) -> str:
     except RunPaused as paused:
         assert_type(paused.session, str)
         return paused.cause
+    except BlockedOnDeferredCalls as blocked:
+        assert_type(blocked.calls, tuple[PendingCall, ...])
+        return blocked.session
     except RunCancelled as cancelled:
         return cancelled.session
     except RunFailed as failed:

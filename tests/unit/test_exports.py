@@ -15,7 +15,8 @@ from errands_orchestrator import testing
 EXPORTS: dict[ModuleType, set[str]] = {
     errands_workers: {"tool", "ToolContext", "ToolHarness"},
     errands_orchestrator: {
-        "CallRow", "Cancellation", "Client", "Event", "Run", "RunCancelled", "RunFailed", "RunPaused", "Sent",
+        "BlockedOnDeferredCalls", "CallRow", "Cancellation", "Client", "Event", "PendingCall", "Resolution", "Run",
+        "RunCancelled", "RunFailed", "RunPaused", "Sent",
     },
     testing: {
         "Call", "Errands", "FunctionModel", "ModelCall", "Reply", "Say", "ScriptCall", "ScriptTurn", "ScriptedModel",

@@ -21,7 +21,9 @@ from tests.unit.stepper_driver import (
     yield_on_timeout,
 )
 
-from errands_config.wire import CallState, Outcome
+from errands_config.agent import parse_agent
+from errands_config.policy import compile_policy
+from errands_config.wire import CallPolicy, CallState, Outcome
 from errands_orchestrator.arrivals import Acquired
 from errands_orchestrator.decisions import AskModel, Cancel, Look, Park, Queue, Wait
 from errands_orchestrator.session import NewCall, Phase
@@ -291,3 +293,15 @@ def test_a_new_owner_finds_a_blocked_run_as_it_was() -> None:
 
     assert driver.take(Acquired()) == BLOCKED
     assert not driver.last.changed
+
+
+def test_what_stands_around_a_call_comes_back_from_its_record() -> None:
+    wrappers = [{"match": {}, "decorators": [{"tag": "retries", "count": 1}, {"tag": "timeout", "seconds": 3}]}]
+    rules = {"default": {"tag": "runSync"}, "rules": [], "wrappers": wrappers}
+    policy = compile_policy(parse_agent(json.dumps({"slug": "a", "toolCallPolicyConfig": rules}), origin="a test"))
+    call_policy = policy.resolve("work", {})
+
+    written = call_policy.model_dump_json(exclude_defaults=True)
+
+    assert [it.tag for it in call_policy.around] == ["retries", "timeout"]
+    assert CallPolicy.model_validate_json(written) == call_policy

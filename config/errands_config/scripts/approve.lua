@@ -5,13 +5,13 @@ local outside = said
 if outside.kind ~= 'policy' and outside.kind ~= 'hook' then return {'unfit', c.state} end
 local given = outside.approved and cjson.decode(outside.approved) or {}
 given[#given + 1] = {hook = outside.hook, digest = A.digest}
-local fields = {'answer', A.mark, 'approved', cjson.encode(given)}
-if A.arguments ~= '' then with(fields, {'arguments', A.arguments, 'policy', A.policy, 'queue', A.queue, 'limits', A.limit_names}) end
+-- what was shown is kept, so that the same leave again is known, whatever it runs with
+local fields = {'answer', A.mark, 'approved', cjson.encode(given), 'defer_arguments', A.shown}
+if A.arguments ~= '' then
+  with(fields, {'arguments', A.arguments, 'policy', A.policy, 'label', A.label, 'queue', A.queue, 'limits', A.limit_names})
+end
 redis.call('HSET', K.call, unpack(fields))
-redis.call('HDEL', K.call, 'defer_arguments')
-if A.arguments ~= '' then c.policy = A.policy end
-c.queue = A.queue
-requeue(c, 'approved')
+requeue(record(K.call), 'approved')
 redis.call('XADD', K.mail, '*', 'id', 'approved-' .. A.cid .. '-' .. A.nonce, 'kind', 'toolCallApproved', 'sender', 'system', 'at', now,
            'call', A.cid)
 wake()

@@ -98,7 +98,8 @@ def claim(message: TaskMessage, token: str, holder: Holder) -> Invocation[Claime
     def parse(answer: Any) -> Claimed | ClaimRefused:
         if answer[0] != "ok":
             return ClaimRefused(answer[0], answer[1] if len(answer) > 1 else "")
-        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline, turn, approved = answer[1:]
+        session, conversation, agent, tool, provider_id, arguments, policy, attempt, deadline, turn = answer[1:11]
+        approved = answer[11]
         return Claimed(
             call=cid, session=session, conversation=conversation, agent=agent, tool=tool, provider_id=provider_id,
             arguments=arguments, policy=CallPolicy.model_validate_json(policy), attempt=int(attempt), token=token,

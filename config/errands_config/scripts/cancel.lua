@@ -2,7 +2,8 @@
 -- The wish keeps its asker, so that the same question again has the same answer.
 local c = record(K.call)
 if not c then return {'unknown'} end
-if (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen then return {'moved'} end
+local has_moved = (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen or (c.limits or '') ~= A.limits
+if has_moved then return {'moved'} end
 if FINAL[c.state] then
   if c.wish_asker ~= A.asker then return {'final', c.state, c.state} end
   return {c.state == 'cancelled' and 'cancelled' or 'final', c.wish_before, c.state}

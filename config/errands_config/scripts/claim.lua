@@ -28,5 +28,6 @@ if not again then
   event('tool_call.started', with(call_facts(A.cid, c), {'queued_ms', since(c.queued_at)}))
   c.deadline = now + limit
 end
-return {'ok', c.session, c.conversation, c.agent or '', c.tool, c.provider_id, redis.call('HGET', K.call, 'arguments'), c.policy, c.attempt,
-        string.format('%.0f', tonumber(c.deadline) - now), c.turn or '0', redis.call('HGET', K.call, 'approved') or ''}
+local more = redis.call('HMGET', K.call, 'arguments', 'approved')
+return {'ok', c.session, c.conversation, c.agent or '', c.tool, c.provider_id, more[1], c.policy, c.attempt,
+        string.format('%.0f', tonumber(c.deadline) - now), c.turn or '0', more[2] or ''}

@@ -23,19 +23,20 @@ local function write_record(r)
   redis.call('ZADD', K.calls, now, r.id)
   if r.fields.provider_id ~= '' then redis.call('HSET', K.names, r.fields.provider_id, r.id) end
 end
+local function unborn(r)
+  return {session = A.sid, conversation = conversation, tool = r.fields.tool, provider_id = r.fields.provider_id, attempt = '1',
+          label = r.fields.label}
+end
 local function end_unborn(r)
-  local c = {session = A.sid, conversation = conversation, tool = r.fields.tool, provider_id = r.fields.provider_id, attempt = '1'}
   redis.call('HSET', r.key, 'ended_at', now)
-  local seq = event('tool_call.' .. r.fields.state, end_facts(r.id, c, r.fields), true)
+  local seq = event('tool_call.' .. r.fields.state, end_facts(r.id, unborn(r), r.fields), true)
   redis.call('HSET', r.key, 'end_seq', seq)
 end
 -- A call that is born deferred: nobody runs it, and its moment is the end of its time.
 local function defer_unborn(r)
-  local c = {session = A.sid, conversation = conversation, tool = r.fields.tool, provider_id = r.fields.provider_id, attempt = '1',
-             label = r.fields.label}
   redis.call('HSET', r.key, 'deferred_at', now, 'nonce', '1', 'token', 'deferred:1', 'starts', '0')
   redis.call('ZADD', K.watch, within_sleep(now + tonumber(r.fields.expires_ms)), r.id)
-  event('tool_call.deferred', call_facts(r.id, c))
+  event('tool_call.deferred', call_facts(r.id, unborn(r)))
 end
 for _, r in ipairs(payload.records) do
   write_record(r)

@@ -3,6 +3,7 @@ local c = record(K.call)
 if not c then return {'unknown'} end
 local before = redis.call('HMGET', K.call, 'deferred_with', 'nonce')
 if before[1] == A.token then return {'ok', before[2]} end
+if FINAL[c.state] and c.ended_with == A.token then return {'late', c.state} end
 if c.state ~= 'running' or c.token ~= A.token then
   redis.call('HINCRBY', K.call, 'late', 1)
   return {FINAL[c.state] and 'late' or 'lost', c.state}

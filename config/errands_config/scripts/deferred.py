@@ -31,7 +31,20 @@ _COMPLETE = Script(
 _APPROVE = Script(
     "approve",
     keys=(*ENDING, "queues"),
-    args=("cid", "sid", "nonce", "mark", "digest", "arguments", "policy", "queue", "limit_names", "limits"),
+    args=(
+        "cid",
+        "sid",
+        "nonce",
+        "mark",
+        "digest",
+        "shown",
+        "arguments",
+        "policy",
+        "label",
+        "queue",
+        "limit_names",
+        "limits",
+    ),
     shared=("final", "events", "record", "head", "wake", "limits", "requeue", "answering"),
 )
 
@@ -118,16 +131,24 @@ class Edited:
 def approve(place: Place, nonce: int, shown: str, edited: Edited | None = None) -> Invocation[OutsideAnswer]:
     """Have a deferred call run after all. `shown`: the arguments that leave is given for, as JSON text."""
     digest = arguments_digest(edited.arguments if edited else shown)
-    queue = edited.queue if edited else place.queue
     args: dict[str, Scalar] = {
         "cid": place.cid, "sid": place.sid, "nonce": nonce, "mark": f"approved:{digest}", "digest": digest,
-        "arguments": edited.arguments if edited else "",
-        "policy": edited.policy.model_dump_json(exclude_defaults=True) if edited else "",
-        "queue": queue, "limit_names": " ".join(limit.name for limit in edited.policy.limits) if edited else "",
-        "limits": "",
+        "shown": shown, "limits": "", **_edits(edited),
     }  # fmt: skip
+    queue = edited.queue if edited else place.queue
     named = ending_keys(place.cid, place.sid, queue, place.worker) | {"queues": keys.QUEUES}
     return _APPROVE.use(named, args, _answer)
+
+
+def _edits(edited: Edited | None) -> dict[str, Scalar]:
+    """The fields of the record that an edit changes; all empty where there is none."""
+    if edited is None:
+        return dict.fromkeys(("arguments", "policy", "label", "queue", "limit_names"), "")
+    policy = edited.policy
+    return {
+        "arguments": edited.arguments, "policy": policy.model_dump_json(exclude_defaults=True), "label": policy.label,
+        "queue": edited.queue, "limit_names": " ".join(limit.name for limit in policy.limits),
+    }  # fmt: skip
 
 
 def _answer(answer: Any) -> OutsideAnswer:

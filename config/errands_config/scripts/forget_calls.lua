@@ -1,6 +1,9 @@
 -- Deletes records of calls that have ended and that the session, as it stands at this version, has told its model of.
+-- Unread mail may be about any of them: a large result stands in the record alone.
 -- KEYS after the named ones: record and progress of each call; ARGV after the named ones: their ids.
-if redis.call('HGET', K.session, 'version') ~= A.version then return {'moved', 0} end
+local head = redis.call('HMGET', K.session, 'version', 'cursor')
+if head[1] ~= A.version then return {'moved', 0} end
+if #redis.call('XRANGE', K.mail, '(' .. head[2], '+', 'COUNT', 1) > 0 then return {'moved', 0} end
 local gone = 0
 for i = 1, tonumber(A.count) do
   local at, cid = NAMED + 2 * i - 1, ARGV[2 + i]

@@ -47,6 +47,7 @@ def read_outcome(fields: Mapping[str, str]) -> Outcome:
         reason=fields.get("reason", ""),
         confirmed=fields.get("confirmed") != "false",
         timeout_seconds=float(seconds) if seconds else None,
+        noted=fields.get("noted") == "1",
     )
 
 
@@ -57,5 +58,6 @@ def outcome_fields(outcome: Outcome) -> dict[str, str]:
         "error": outcome.error, "error_kind": outcome.error_kind, "by": outcome.by, "reason": outcome.reason,
         "confirmed": "" if outcome.confirmed else "false",
         "timeout_seconds": "" if outcome.timeout_seconds is None else f"{outcome.timeout_seconds:g}",
+        "noted": "1" if outcome.noted else "",
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value}

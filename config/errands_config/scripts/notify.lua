@@ -1,4 +1,4 @@
--- News that the model shall hear of: progress, and mail while the call has some of its 16 left.
+-- News that the model shall hear of, of a running or a deferred call: progress, and mail while the call has some of its 16 left.
 -- `number` counts the attempt's notifies, so that a repeat is seen as one.
 local c = record(K.call)
 if not c or (c.state ~= 'running' and c.state ~= 'deferred') or c.token ~= A.token then return 'lost' end

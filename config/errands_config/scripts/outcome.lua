@@ -7,4 +7,4 @@ local function end_facts(cid, c, o)
   if o.state == 'cancelled' then with(facts, {'reason', o.reason or '', 'by', o.by or ''}) end
   return facts
 end
-local OUTCOME = {'state', 'result', 'result_type', 'error', 'error_kind', 'by', 'reason', 'confirmed', 'timeout_seconds'}
+local OUTCOME = {'state', 'result', 'result_type', 'error', 'error_kind', 'by', 'reason', 'confirmed', 'timeout_seconds', 'noted'}

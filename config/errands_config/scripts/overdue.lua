@@ -6,7 +6,8 @@ if not c or FINAL[c.state] then
   redis.call('ZREM', K.watch, A.cid)
   return {'final'}
 end
-if (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen then return {'moved'} end
+local has_moved = (c.worker or '') ~= A.worker_seen or (c.queue or '') ~= A.queue_seen or (c.limits or '') ~= A.limits
+if has_moved then return {'moved'} end
 
 local policy = cjson.decode(c.policy)
 -- Waiting for somebody outside: nobody came in time.

@@ -9,7 +9,9 @@ from typing import Literal
 from errands_config import keys
 from errands_config.scripts.script import Invocation, Script
 
-_FORGET_CALLS = Script("forget_calls", keys=("session", "calls", "names"), args=("version", "count"), shared=("final",))
+_FORGET_CALLS = Script(
+    "forget_calls", keys=("session", "mail", "calls", "names"), args=("version", "count"), shared=("final",)
+)
 _FORGET = Script(
     "forget",
     keys=("session", "log", "mail", "events", "calls", "names", "sessions", "due"),
@@ -19,7 +21,7 @@ _FORGET = Script(
 
 @dataclass(frozen=True, slots=True)
 class CallsForgotten:
-    """How many records went. `moved`: the session went on meanwhile, and nothing was deleted."""
+    """How many records went. `moved`: the session went on meanwhile, or is about to, and nothing was deleted."""
 
     outcome: Literal["ok", "moved"]
     count: int
@@ -28,7 +30,7 @@ class CallsForgotten:
 def forget_calls(sid: str, version: int, cids: Sequence[str]) -> Invocation[CallsForgotten]:
     """Delete the records of calls that have ended. `version` is that of the snapshot which does not track them."""
     records = tuple(key for cid in cids for key in (keys.call(cid), keys.progress(cid)))
-    named = (keys.session(sid), keys.calls(sid), keys.names(sid))
+    named = (keys.session(sid), keys.mail(sid), keys.calls(sid), keys.names(sid))
     args = (version, len(cids), *cids)
     return Invocation(_FORGET_CALLS, (*named, *records), args, lambda answer: CallsForgotten(answer[0], int(answer[1])))
 

@@ -26,7 +26,7 @@ class BoardCall:
     tool: str
     state: CallState
     news: str = ""
-    """Its newest progress in short."""
+    """Its newest progress in short; of a call that waits for outside and has none, why it does."""
 
     @property
     def line(self) -> str:
@@ -42,7 +42,7 @@ def _mark(state: CallState) -> str:
 
 
 def _word(state: CallState) -> str:
-    return word(state).replace("_", " ")
+    return "waits for outside" if state is CallState.DEFERRED else word(state).replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,14 @@ def after(board: Board, seen: Seen) -> Board:
         return board
     facts = seen.facts
     known = board.call(facts["tool_call_id"])
-    fresh = BoardCall(facts["tool_call_id"], facts.get("provider_call_id", ""), facts.get("tool", ""), state)
-    return with_call(board, replace(known, state=state) if known else fresh)
+    if known is None:
+        return with_call(
+            board, BoardCall(facts["tool_call_id"], facts.get("provider_call_id", ""), facts.get("tool", ""), state)
+        )
+    if seen.kind == "tool_call.progressed" and known.state is CallState.DEFERRED:
+        return board  # news from outside; it waits on
+    is_answered = known.state is CallState.DEFERRED and state is not CallState.DEFERRED
+    return with_call(board, replace(known, state=state, news="" if is_answered else known.news))
 
 
 def with_call(board: Board, changed: BoardCall) -> Board:

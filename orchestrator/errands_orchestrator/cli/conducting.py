@@ -8,7 +8,7 @@ from functools import partial
 
 from errands_orchestrator import reads, sessions
 from errands_orchestrator.cli.connecting import Reached
-from errands_orchestrator.cli.display import Display, display
+from errands_orchestrator.cli.display import Display, display, somebody_types
 from errands_orchestrator.cli.following import Seen
 from errands_orchestrator.cli.interrupts import Interrupts
 from errands_orchestrator.cli.manner import Manner
@@ -25,11 +25,12 @@ LEAVE_SECONDS = 0.5
 
 async def conduct(store: reads.Store, there: Reached, watched: Watched, manner: Manner, pressed: Interrupts) -> Ending:
     """Step the session (or let another orchestrator do it) and watch it to an ending."""
+    stays = not manner.stepping and somebody_types()
     async with display(talking=not manner.stepping) as shown:
         with own_log(there.settings.home, hearing_the_model(shown.say)):
             talk = Talk(store, there, watched.sid, shown)
             shown.listen(talk.typed)
-            watcher = Watcher(store, watched, shown, talk)
+            watcher = Watcher(store, watched, shown, talk, stays=stays)
             watching = _talking(talk, watcher.watch(there, manner.log_file.write if manner.log_file else _unheard))
             async with orchestrator(there.settings, only=watched.sid, logs=False) as ownership:
                 stop = partial(_stop, store, watched.sid, shown, talk)

@@ -1,10 +1,11 @@
-"""What a watched run leaves for its person: the answer on stdout, how to go on on stderr, and the exit code."""
+"""What a watched run leaves for its person: the answer, or what it waits for, on stdout; how to go on; an exit code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from errands_orchestrator import reads, sessions
+from errands_orchestrator.cli.blocked import how_to_answer, report, what_waits
 from errands_orchestrator.cli.exit_codes import Exit
 from errands_orchestrator.cli.output import print_json, print_text, say
 from errands_orchestrator.cli.watching import Ending
@@ -14,6 +15,7 @@ _CODES: dict[str, Exit] = {
     "completed": Exit.OK,
     "cancelled": Exit.CANCELLED,
     "paused": Exit.PAUSED,
+    "blocked": Exit.PAUSED_ON_DEFERRED_CALLS,
     "timeout": Exit.TIMEOUT,
     "interrupted": Exit.INTERRUPTED,
 }
@@ -28,7 +30,9 @@ async def answer_of(store: reads.Store, sid: str) -> str:
 async def told(store: reads.Store, sid: str, ending: Ending, *, as_json: bool, agent_file: Path | None = None) -> Exit:
     """Print what there is to print."""
     answer = await answer_of(store, sid) if ending.status == "completed" else None
-    if as_json:
+    if ending.status == "blocked":
+        print_json(report(sid, ending.pending))
+    elif as_json:
         print_json({"session_id": sid, "status": ending.status, "answer": answer})
     elif answer is not None:
         print_text(answer)
@@ -47,6 +51,8 @@ def what_happened(ending: Ending) -> str:
     match ending.status:
         case "paused":
             return f"the run is paused: {ending.cause}"
+        case "blocked":
+            return f"the run waits for somebody outside:\n{what_waits(ending.pending)}"
         case "cancelled":
             return "the run was cancelled by somebody else"
         case "timeout":
@@ -63,7 +69,8 @@ def how_to_go_on(sid: str, ending: Ending, agent_file: Path | None) -> str:
         # there is no run to resume: it takes a message to begin another
         look = f"The session is kept. Look at it with: errands session print {sid}"
         return f"{look}\nGo on with: {say_more(sid)} && {resume}"
-    return f"The session is kept. Go on with: {resume}"
+    answer = f"{how_to_answer(sid, ending.pending)}\n" if ending.status == "blocked" else ""
+    return f"{answer}The session is kept. Go on with: {resume}"
 
 
 def say_more(sid: str) -> str:

@@ -16,7 +16,9 @@ from errands_config.wire import CallPolicy, CallState, ResultType
 from errands_orchestrator.cli.checks.finding import Level
 from errands_orchestrator.cli.up_news import News
 from errands_orchestrator.cli.watching import RunStatus
+from errands_orchestrator.deferred import Verdict
 from errands_orchestrator.export import Export
+from errands_orchestrator.pending import DeferralKind
 from errands_orchestrator.session import Entry
 from errands_orchestrator.sessions import Status
 
@@ -39,6 +41,24 @@ class Ended(Printed):
     status: RunStatus
     answer: str | None
     """What the model said last, of a run that completed."""
+
+
+class DeferredCall(Printed):
+    """A call that a blocked run waits for."""
+
+    tool: str
+    tool_call_id: str
+    """The id that the model used."""
+    continuation_token: str
+
+
+class Blocked(Printed):
+    """A run that only somebody outside can make go on; exit code 6."""
+
+    status: Literal["paused"]
+    reason: Literal["waiting for deferred tool calls"]
+    session_id: str
+    deferred_calls: list[DeferredCall]
 
 
 class SessionRow(Printed):
@@ -128,6 +148,27 @@ class CallListed(Printed):
     completed_at: Moment | None
 
 
+class CallPending(CallListed):
+    """A call that waits for somebody outside."""
+
+    reason: Word | None
+    expires_at: Moment
+    kind: DeferralKind
+    deferred_at: Moment
+    arguments: dict[str, JsonValue]
+    continuation_token: str = ""
+    """Only there with `--show-tokens`."""
+
+
+class CallResolved(Printed):
+    """What came of an answer from outside."""
+
+    tool_call_id: str
+    session_id: str
+    tool: str
+    outcome: Verdict
+
+
 class CallShown(CallListed):
     """One call, whole."""
 
@@ -197,6 +238,40 @@ class AgentChecked(Printed):
     slug: Word | None
     digest: Word | None
     error: Word | None
+    notes: list[str]
+    """What is allowed and yet does not act."""
+
+
+class Layer(Printed):
+    """Decorators from one place of an agent file, as they stand there, the outermost first."""
+
+    path: str
+    decorators: list[dict[str, JsonValue]]
+
+
+class RuleApplied(Layer):
+    """The rule of a call, or the default."""
+
+    disposition: dict[str, JsonValue]
+
+
+class NotApplied(Printed):
+    """What keeps a wrapper or a rule from a call, and where it stands."""
+
+    path: str
+    reason: str
+
+
+class CallExplained(Printed):
+    """How a call would run."""
+
+    tool: str
+    rule: RuleApplied
+    wrappers: list[Layer]
+    """Those that apply, the outermost first."""
+    others: list[NotApplied]
+    notes: list[str]
+    policy: CallPolicy
 
 
 class AgentRow(Printed):
@@ -232,19 +307,26 @@ class Form:
 
 FORMS: Mapping[str, Form] = {
     "agent check": Form(list[AgentChecked]),
+    "agent explain": Form(CallExplained),
     "agent list": Form(list[AgentRow]),
     "calls cancel": Form(CallCancelled | list[CallCancelled] | list[CallListed]),
     "calls logs": Form(ProgressLine, lines=True),
     "calls ls": Form(list[CallListed]),
     "calls show": Form(CallShown),
     "doctor": Form(list[Found]),
-    "run": Form(Ended),
+    "run": Form(Ended | Blocked),
+    "session answer": Form(CallResolved),
+    "session approve": Form(CallResolved),
     "session cancel": Form(SessionStopped),
+    "session complete": Form(CallResolved),
+    "session deny": Form(CallResolved),
     "session export": Form(Export),
+    "session fail": Form(CallResolved),
     "session list": Form(list[SessionRow]),
     "session pause": Form(SessionPaused),
+    "session pending": Form(list[CallPending]),
     "session print": Form(SessionPrinted),
-    "session resume": Form(Ended),
+    "session resume": Form(Ended | Blocked),
     "session send": Form(Sent),
     "session start": Form(SessionStarted | Stepped),
     "session step": Form(Stepped),
@@ -254,6 +336,7 @@ FORMS: Mapping[str, Form] = {
 }
 """By the words of the command.
 
-`calls cancel` prints the first of one call that is named alone, then that of several and of a dry run; `session start`
-the second with `--step`.
+`run` and `session resume` print the second of a run that waits for somebody outside, with or without `--json`;
+`calls cancel` the first of one call that is named alone, then that of several and of a dry run; `session start` the
+second with `--step`.
 """

@@ -12,13 +12,13 @@ from packaging.requirements import Requirement
 
 from errands_config.settings import Settings
 from errands_orchestrator.cli.checks.finding import Finding
-from errands_orchestrator.cli.checks.home import KEY_FILE, PathFacts, home_findings, secret_finding
+from errands_orchestrator.cli.checks.home import PathFacts, home_findings, secret_finding, secrets_file_finding
 from errands_orchestrator.cli.checks.installation import installation_findings
 from errands_orchestrator.cli.checks.model import ModelFacts, model_findings
 from errands_orchestrator.cli.reaching import reach_of
+from errands_orchestrator.tokens import KEY_FILE
 
 DISTRIBUTION = "errands"
-_SECRET_VARIABLE = "ERRANDS_SECRET_KEY"  # noqa: S105
 
 
 def found_here(settings: Settings) -> Iterator[Finding]:
@@ -27,7 +27,9 @@ def found_here(settings: Settings) -> Iterator[Finding]:
     installed = _versions(wanted)
     yield from installation_findings(wanted, installed)
     yield from home_findings(path_facts(settings.home), ignored=_is_ignored(settings.home))
-    yield secret_finding(path_facts(settings.home / KEY_FILE), in_environment=_SECRET_VARIABLE in os.environ)
+    yield secret_finding(path_facts(settings.home / KEY_FILE), in_environment=settings.secret_key is not None)
+    if settings.secrets_file:
+        yield secrets_file_finding(path_facts(settings.secrets_file))
     if "openai" in installed:  # no model is asked where no orchestrator can run
         yield from model_findings(_model_facts(settings))
 

@@ -47,6 +47,8 @@ def news_of(kind: str, facts: Mapping[str, str]) -> str:
             return ""
         case "tool_call.started":
             return f"   ⏳ {name} starts on a worker"
+        case "tool_call.deferred":
+            return f"   ⏳ {name} waits for somebody outside"
         case "tool_call.completed":
             return f"   ✓ {name} completed{seconds}"
         case _ if kind.startswith("tool_call."):

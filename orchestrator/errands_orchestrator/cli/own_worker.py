@@ -37,6 +37,14 @@ class OwnWorker:
     agent: Agent
     file: Path
     """The agent file, whose toolboxes it serves."""
+    hooks: tuple[Path, ...] = ()
+    """Folders of hooks; empty: the folder `hooks` beside the agent file, if there is one."""
+
+    @property
+    def hook_folders(self) -> tuple[Path, ...]:
+        """Where its hooks are."""
+        beside = self.file.absolute().parent / "hooks"
+        return self.hooks or ((beside,) if beside.is_dir() else ())
 
     @property
     def command(self) -> list[str]:
@@ -48,7 +56,9 @@ def worker_command(workers: Sequence[OwnWorker], slots: int | None = None) -> li
     """The command line of one worker for all of these. `slots`: its calls at a time, if somebody said so."""
     files = [str(one.file.absolute()) for one in workers]
     enough = slots or max(LEAST_SLOTS, *(one.agent.max_concurrency for one in workers))
-    return [sys.executable, "-m", "errands_workers", *files, "--slots", str(enough)]
+    folders = dict.fromkeys(folder.absolute() for one in workers for folder in one.hook_folders)
+    hooks = [word for folder in folders for word in ("--hooks", str(folder))]
+    return [sys.executable, "-m", "errands_workers", *files, "--slots", str(enough), *hooks]
 
 
 @asynccontextmanager

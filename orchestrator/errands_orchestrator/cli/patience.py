@@ -45,4 +45,4 @@ async def _stopped(asked: asyncio.Event, stop: Callable[[], Awaitable[None]]) ->
 
 def _blamed(ending: Ending, asked: bool) -> Ending:
     """A run that ended as cancelled after our own Ctrl-C was interrupted; else somebody else cancelled it."""
-    return Ending("interrupted", stopped=True) if asked and ending.status == "cancelled" else ending
+    return Ending("interrupted", stopped=True) if asked and ending.status in ("cancelled", "blocked") else ending

@@ -37,6 +37,10 @@ class Errand:
     file: Path
     """The agent file, for a worker that serves its toolboxes."""
     prompt: str
+    parameters: str = ""
+    """As `parameter_values` gives them."""
+    hooks: tuple[Path, ...] = ()
+    """As `OwnWorker.hooks`."""
 
 
 async def ran(there: Reached, errand: Errand, manner: Manner) -> Exit:
@@ -44,7 +48,7 @@ async def ran(there: Reached, errand: Errand, manner: Manner) -> Exit:
     await check_model(there.settings, errand)
     async with (
         aio(there.settings) as store,
-        tools_at_hand(store, there, errand.agent, errand.file) as at_hand,
+        tools_at_hand(store, there, errand.agent, errand.file, errand.hooks) as at_hand,
     ):
         sid = await _started(store, errand, at_hand)
         with interrupts() as pressed:
@@ -59,9 +63,11 @@ async def _started(store: reads.Store, errand: Errand, at_hand: AtHand) -> str:
     """Start the session. One whose worker goes with us waits for its background calls, whatever its agent says."""
     slug, made = errand.agent.slug, errand.made
     if not (at_hand.worker and errand.agent.on_run_end == "detach"):
-        return await sessions.start(store, slug, definitions(made, at_hand.tools), errand.prompt)
+        made_of = definitions(made, at_hand.tools, errand.parameters)
+        return await sessions.start(store, slug, made_of, errand.prompt)
     say("note: onRunEnd is read as wait instead of detach: the worker of this run goes with it")
-    sid = await sessions.start(store, slug, definitions(waiting(made), at_hand.tools), errand.prompt)
+    made_of = definitions(waiting(made), at_hand.tools, errand.parameters)
+    sid = await sessions.start(store, slug, made_of, errand.prompt)
     await publish(store, slug, made)
     return sid
 

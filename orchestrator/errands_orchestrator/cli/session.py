@@ -19,8 +19,14 @@ from errands_orchestrator.cli.manner import Manner
 from errands_orchestrator.cli.output import AsJson, Limit, Row, print_facts, print_json, print_rows, print_text
 from errands_orchestrator.cli.own_worker import OwnWorker
 from errands_orchestrator.cli.run import AgentFile, LogFile, Timeout
+from errands_orchestrator.cli.session_answer import answer
+from errands_orchestrator.cli.session_approve import approve
+from errands_orchestrator.cli.session_complete import complete
+from errands_orchestrator.cli.session_deny import deny
 from errands_orchestrator.cli.session_export import export
+from errands_orchestrator.cli.session_fail import fail
 from errands_orchestrator.cli.session_pause import pause
+from errands_orchestrator.cli.session_pending import pending
 from errands_orchestrator.cli.session_send import send
 from errands_orchestrator.cli.session_start import start
 from errands_orchestrator.cli.session_step import step
@@ -31,10 +37,10 @@ from errands_orchestrator.snapshot import dump_entry
 
 session_commands = App(
     name="session",
-    help="Start, step, talk to, pause, resume, cancel, list, print and export sessions.",
+    help="Start, step, talk to, pause, resume, cancel, list, print and export sessions; end calls that wait for you.",
     version_flags=[],
 )
-for _command in (start, step, send, pause, export):
+for _command in (start, step, send, pause, pending, complete, fail, deny, approve, answer, export):
     session_commands.command(_command)
 
 COLUMNS = ("session_id", "agent", "status", "created_at", "updated_at", "running_calls")

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from errands_config.settings import load_settings
+from errands_orchestrator.cli.assignments import Assignments, assigned
 from errands_orchestrator.cli.connecting import reached
 from errands_orchestrator.cli.exit_codes import UsageError
 from errands_orchestrator.cli.manner import Manner
@@ -20,6 +21,7 @@ def start(
     prompt: Annotated[str, Parameter(help="The first message; left out: nothing is asked yet.")] = "",
     /,
     *,
+    given: Assignments = None,
     step: Annotated[bool, Parameter(negative="", help="Do one step of it, as `errands session step` does.")] = False,
     timeout: Timeout = None,
     as_json: AsJson = False,
@@ -32,7 +34,8 @@ def start(
 
     if step and not prompt:
         raise UsageError("--step wants a prompt: without one there is nothing to do")
-    settings = load_settings()
+    settings, values = load_settings(), assigned(given)
     found = from_file(agent, settings)
     with reached(settings) as there:
-        return asyncio.run(started(there, found or agent, prompt, Manner(timeout, as_json=as_json, stepping=step)))
+        manner = Manner(timeout, as_json=as_json, stepping=step)
+        return asyncio.run(started(there, found or agent, prompt, manner, values))

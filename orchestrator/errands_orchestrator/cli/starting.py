@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from errands_config.agent import Agent, parse_agent
 from errands_config.settings import Settings
@@ -19,6 +22,7 @@ from errands_orchestrator.cli.stepping import one_step, step_facts, tell_step
 from errands_orchestrator.cli.tools_at_hand import tools_at_hand
 from errands_orchestrator.cli.watching import Watched
 from errands_orchestrator.definitions import StoredAgent, definitions, stored
+from errands_orchestrator.parameters import parameter_values
 from errands_orchestrator.published import published
 
 
@@ -46,12 +50,18 @@ async def _from_store(store: reads.Store, slug: str) -> Named:
     return Named(parse_agent(made.file, origin=f"published agent {slug}", api_key_ids=None), made, None)
 
 
-async def started(there: Reached, found: Named | str, prompt: str, manner: Manner) -> Exit:
-    """Start a session of an agent or a slug, do one step of it if that is wanted, and print its id."""
+async def started(
+    there: Reached, found: Named | str, prompt: str, manner: Manner, given: Mapping[str, JsonValue]
+) -> Exit:
+    """Start a session of an agent or a slug, do one step of it if that is wanted, and print its id.
+
+    `given`: values of parameters.
+    """
     async with aio(there.settings) as store:
         it = await _from_store(store, found) if isinstance(found, str) else found
+        values = parameter_values(it.agent, it.file.absolute().parent if it.file else None, given)
         async with tools_at_hand(store, there, it.agent, it.file) as at_hand:
-            made_of = definitions(it.made, at_hand.tools)
+            made_of = definitions(it.made, at_hand.tools, values)
             sid = await sessions.start(store, it.agent.slug, made_of, "" if manner.stepping else prompt)
             if manner.stepping:
                 return await _stepped(store, there, sid, prompt, manner)

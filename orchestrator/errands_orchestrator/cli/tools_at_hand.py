@@ -10,8 +10,10 @@ from pathlib import Path
 from errands_config.agent import Agent
 from errands_config.errors import NotFound
 from errands_config.glob import matches
-from errands_orchestrator import reads
+from errands_config.wire import CallState
+from errands_orchestrator import reads, sessions
 from errands_orchestrator.brief import Toolset
+from errands_orchestrator.calls import call_rows
 from errands_orchestrator.catalogue import live_offers, tools_of
 from errands_orchestrator.cli.connecting import Reached
 from errands_orchestrator.cli.output import say
@@ -27,10 +29,12 @@ class AtHand:
 
 
 @asynccontextmanager
-async def tools_at_hand(store: reads.Store, there: Reached, agent: Agent, file: Path | None) -> AsyncGenerator[AtHand]:
+async def tools_at_hand(
+    store: reads.Store, there: Reached, agent: Agent, file: Path | None, hooks: tuple[Path, ...] = ()
+) -> AsyncGenerator[AtHand]:
     """Have the agent's tools inside the block. Raises NotFound for what nobody offers, ConfigError as `own_worker`.
 
-    Without its `file` no worker can be started for it.
+    Without its `file` no worker can be started for it. `hooks`: as `OwnWorker.hooks`.
     """
     offers = await live_offers(store)
     if not has_toolboxes(agent) or workers_for(agent.slug, offers):
@@ -39,7 +43,7 @@ async def tools_at_hand(store: reads.Store, there: Reached, agent: Agent, file: 
     if file is None:
         raise NotFound(f"no live worker offers the tools of agent {agent.slug}: start one with `errands worker FILE`")
     say(f"no live worker offers the tools of agent {agent.slug}: starting one")
-    async with own_worker(store, there, OwnWorker(agent, file)) as worker:
+    async with own_worker(store, there, OwnWorker(agent, file, hooks)) as worker:
         yield AtHand(await _listed(store, agent), worker)
 
 
@@ -49,19 +53,31 @@ async def tools_again(
 ) -> AsyncGenerator[Process | None]:
     """Have the tools inside the block that a session listed when it began, from a worker of our own if there is one.
 
-    Raises NotFound for what nobody offers.
+    Raises NotFound for what nobody offers, if calls are open that wait for a worker. Without such calls the model may
+    just have to be told something; a call that it makes then waits for a worker.
     """
     missing = tools.by_name.keys() - {live.offer.name for live in await live_offers(store)}
     if not missing:
         yield None
         return
     if own is None:
-        raise NotFound(
+        lack = (
             f"session {sid} uses {', '.join(sorted(missing))}, which no live worker offers: start one with "
             "`errands worker FILE`, or name the agent file with --agent-file"
         )
+        if await _wait_for_worker(store, sid):
+            raise NotFound(lack)
+        say(f"note: {lack}")
+        yield None
+        return
     async with own_worker(store, there, own) as worker:
         yield worker
+
+
+async def _wait_for_worker(store: reads.Store, sid: str) -> bool:
+    """Whether the session has calls that only a worker can end."""
+    rows = await call_rows(store, await sessions.call_ids(store, sid), ends=False)
+    return any(row.state in (CallState.WAITING, CallState.QUEUED, CallState.RUNNING) for row in rows)
 
 
 async def _listed(store: reads.Store, agent: Agent) -> Toolset:

@@ -17,6 +17,7 @@ from errands_orchestrator.cli.connecting import reached
 from errands_orchestrator.cli.orchestrator import check_installation
 from errands_orchestrator.cli.output import AsJson
 from errands_orchestrator.cli.own_worker import OwnWorker
+from errands_orchestrator.cli.run import HookFolders
 from errands_orchestrator.cli.sole_up import sole_up
 from errands_orchestrator.cli.stop_requests import stop_requests
 from errands_orchestrator.cli.up_news import Note
@@ -35,12 +36,13 @@ def up(
             validator=Number(gte=1),
         ),
     ] = None,
+    hooks: HookFolders = None,
     as_json: AsJson = False,
 ) -> int:
     """Run everything that agents need, until Ctrl-C. Its help page stands in `root.py`."""
     settings = load_settings()
     check_installation()
-    agents = _agents(agent_file, settings)
+    agents = _agents(agent_file, settings, tuple(hooks or ()))
     slugs = [one.agent.slug for one in agents]
     with stop_requests() as requests, sole_up(settings.home, slugs), telling(as_json=as_json) as told:
         from errands_orchestrator.cli.up_run import kept_up  # imported here: an orchestrator takes a second
@@ -52,12 +54,12 @@ def up(
         return code
 
 
-def _agents(files: Sequence[Path], settings: Settings) -> list[OwnWorker]:
+def _agents(files: Sequence[Path], settings: Settings, hooks: tuple[Path, ...]) -> list[OwnWorker]:
     """The agents of the files. Raises ConfigError also for two of one name."""
     agents: dict[str, OwnWorker] = {}
     for file in files:
         agent = checked_agent(file, settings)
         if agent.slug in agents and agents[agent.slug].file.resolve() != file.resolve():
             raise ConfigError(f"{agents[agent.slug].file} and {file} both have slug {agent.slug}; rename one")
-        agents[agent.slug] = OwnWorker(agent, file)
+        agents[agent.slug] = OwnWorker(agent, file, hooks)
     return list(agents.values())

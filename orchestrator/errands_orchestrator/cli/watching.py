@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from errands_config import keys
+from errands_config.text import for_terminal, short
 from errands_config.wire import CallState
 from errands_orchestrator import reads, sessions
 from errands_orchestrator.calls import CallRow, progress_of
+from errands_orchestrator.cli.blocked import how_to_answer, what_waits
 from errands_orchestrator.cli.board import Board, after, with_call, with_rows
 from errands_orchestrator.cli.connecting import Reached
 from errands_orchestrator.cli.display import Display
 from errands_orchestrator.cli.finding import newest_calls
 from errands_orchestrator.cli.following import Point, Seen, events_after
 from errands_orchestrator.cli.progress import in_short
+from errands_orchestrator.cli.standing import snapshot_of
 from errands_orchestrator.cli.talking import Talk
+from errands_orchestrator.pending import PendingCall, pending, why_it_waits
 from errands_orchestrator.session import AssistantEntry
 
 SHOWN_CALLS = 100
@@ -24,12 +28,12 @@ SHOWN_CALLS = 100
 LAST_CALLS_SECONDS = 5.0
 """Longest wait for the ends of calls after their run was cancelled."""
 
-RunStatus = Literal["completed", "cancelled", "paused", "timeout", "interrupted"]
+RunStatus = Literal["completed", "cancelled", "paused", "blocked", "timeout", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the watching ended: with the run (`completed`, `cancelled`, `paused`), or before it."""
+    """How the watching ended: with the run (`completed`, `cancelled`, `paused`, `blocked`), or before it."""
 
     status: RunStatus
     cause: str = ""
@@ -38,6 +42,8 @@ class Ending:
     """Its person left before it had ended."""
     stopped: bool = False
     """Its person asked for the end of the run."""
+    pending: tuple[PendingCall, ...] = ()
+    """What a `blocked` run waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,11 @@ class Watched:
 
 
 class Watcher:
-    """Watches one session."""
+    """Watches one session. `stays`: also while only somebody outside can make it go on."""
 
-    def __init__(self, store: reads.Store, watched: Watched, display: Display, talk: Talk) -> None:
+    def __init__(
+        self, store: reads.Store, watched: Watched, display: Display, talk: Talk, *, stays: bool = False
+    ) -> None:
         self._store = store
         self._sid = watched.sid
         self._display = display
@@ -66,14 +74,16 @@ class Watcher:
         self._entries = watched.since.entries
         self._aloud = watched.aloud
         self._answer = ""
+        self._stays = stays
 
     async def watch(self, there: Reached, note: Callable[[Seen], None]) -> Ending:
         """Show what runs and what happens, until the run ends or pauses. `note` hears of every event first."""
-        self._put(with_rows(self._board, await self._rows()))
+        self._put(await self._explained(with_rows(self._board, await self._rows())))
         async for seen in events_after(there, self._sid, self._since):
             note(seen)
             await self._take(seen)
             if ending := await self._ending(there, seen):
+                await self._same_commit(seen, ending, note)
                 return ending
         raise AssertionError("events never end")
 
@@ -82,6 +92,8 @@ class Watcher:
         match seen.kind:
             case "run.paused":
                 return Ending("paused", seen.facts.get("cause", ""))
+            case "run.blocked":
+                return await self._blocked(there)
             case "run.ended" if await self._comes_next(seen, "run.started"):
                 return None
             case "run.ended" if seen.facts.get("status") == "cancelled":
@@ -94,6 +106,22 @@ class Watcher:
                 return None
             case _:
                 return None
+
+    async def _blocked(self, there: Reached) -> Ending | None:
+        """The ending of a run that waits for somebody outside; None if it goes on, or its person stays."""
+        session, _ = await snapshot_of(self._store, self._sid)
+        calls = await pending(self._store, there.settings, self._sid) if session.blocked else ()
+        if calls and self._stays:
+            self._display.say(f"waits for outside:\n{what_waits(calls)}\n{how_to_answer(self._sid, calls)}")
+        return Ending("blocked", pending=calls) if calls and not self._stays else None
+
+    async def _same_commit(self, last: Seen, ending: Ending, note: Callable[[Seen], None]) -> None:
+        """Take what a step told behind the news that its run is blocked: which calls are deferred."""
+        behind = await reads.letters_after(self._store, keys.events(self._sid), last.seq)
+        for seq, flat in behind if ending.status == "blocked" else ():
+            fields = dict(zip(flat[::2], flat[1::2], strict=True))
+            note(Seen(seq, fields["kind"], fields))
+            await self._take(Seen(seq, fields["kind"], fields))
 
     async def _comes_next(self, seen: Seen, kind: str) -> bool:
         """Whether the event behind this one, of the same commit, is of this kind."""
@@ -109,7 +137,7 @@ class Watcher:
                     return
 
     async def _take(self, seen: Seen) -> None:
-        self._put(after(self._board, seen))
+        self._put(await self._explained(after(self._board, seen)))
         match seen.kind:
             case "tool_call.progressed":
                 await self._progress(seen.facts["tool_call_id"])
@@ -122,6 +150,15 @@ class Watcher:
                 self._put(with_rows(self._board, new))
             case _:
                 pass
+
+    async def _explained(self, board: Board) -> Board:
+        """The board with the reasons of calls that begin to wait for somebody outside."""
+        for call in board.calls:
+            before = self._board.call(call.id)
+            if call.state is CallState.DEFERRED and (before is None or before.state is not CallState.DEFERRED):
+                why = await why_it_waits(self._store, call.id)
+                board = with_call(board, replace(call, news=short(for_terminal(why))))
+        return board
 
     async def _progress(self, cid: str) -> None:
         call = self._board.call(cid)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import SecretStr
+from pydantic import JsonValue, SecretStr
 
 from errands_config import keys
 from errands_config.agent import Agent, load_agent
@@ -27,18 +27,21 @@ from errands_orchestrator.models.real_requests import no_real_requests
 
 @dataclass(frozen=True, slots=True)
 class Errands:
-    """An agent under test and its deployment. `client` does what else a test wants: send, watch, cancel."""
+    """An agent under test and its deployment.
+
+    `client` does what else a test wants: send, watch, cancel, and end the calls that wait for somebody outside.
+    """
 
     file: Path
     client: Client
 
-    async def run(self, text: str) -> str:
+    async def run(self, text: str, *, parameters: Mapping[str, JsonValue] | None = None) -> str:
         """Run the agent on a new session; answers what the model said last. Raises what `Client.run` does."""
-        return await self.client.run(self.file, text)
+        return await self.client.run(self.file, text, parameters=parameters)
 
-    async def run_until_blocked(self, text: str) -> Run:
-        """`run`, but how the run stands is answered, also where it is paused."""
-        return await self.client.run_until_blocked(self.file, text)
+    async def run_until_blocked(self, text: str, *, parameters: Mapping[str, JsonValue] | None = None) -> Run:
+        """`run`, but how the run stands is answered, also where it is paused, or waits for somebody outside."""
+        return await self.client.run_until_blocked(self.file, text, parameters=parameters)
 
 
 @asynccontextmanager

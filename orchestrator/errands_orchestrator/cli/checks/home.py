@@ -1,4 +1,4 @@
-"""The folder of local state and the deployment's secret key. Pure."""
+"""The folder of local state, the deployment's secret key and the file of a worker's secrets. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from errands_orchestrator.cli.checks.finding import Finding
-
-KEY_FILE = "secret-key"
-"""Name of the key's file in the home folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +53,37 @@ def secret_finding(file: PathFacts, *, in_environment: bool) -> Finding:
         return Finding("secret", "ok", "the key comes from ERRANDS_SECRET_KEY")
     if file.mode is None:
         return Finding("secret", "ok", f"no key yet: {file.path} is made when a key is first needed")
-    if not stat.S_ISREG(file.mode) or not file.size:
-        text = f"{file.path} is no file with a key in it"
-        return Finding("secret", "wrong", text, "remove it: it is made when a key is first needed")
+    return _private_finding(
+        "secret", file, holds="a key", if_none="remove it: it is made when a key is first needed",
+        instead="set ERRANDS_SECRET_KEY", harm="others can make tokens with it", renew="a new key",
+    )  # fmt: skip
+
+
+def secrets_file_finding(file: PathFacts) -> Finding:
+    """The file of ERRANDS_SECRETS_FILE, without which, or with which open to others, no worker starts."""
+    if file.mode is None:
+        advice = "make it, for its owner alone, or unset ERRANDS_SECRETS_FILE"
+        text = f"no file {file.path}: no worker starts with this setting"
+        return Finding("secrets-file", "wrong", text, advice)
+    return _private_finding(
+        "secrets-file", file, holds="secrets", if_none='a JSON object of strings is expected: {"name": "value"}',
+        instead="name another one in ERRANDS_SECRETS_FILE",
+        harm="others can read the secrets, and no worker starts", renew="new secrets",
+    )  # fmt: skip
+
+
+def _private_finding(
+    check: str, file: PathFacts, *, holds: str, if_none: str, instead: str, harm: str, renew: str
+) -> Finding:
+    """Whether a file that is there is a file, ours, and closed to others."""
+    if not stat.S_ISREG(file.mode or 0) or not file.size:
+        return Finding(check, "wrong", f"{file.path} is no file with {holds} in it", if_none)
     if not file.ours:
-        advice = "make it your own, or set ERRANDS_SECRET_KEY"
-        return Finding("secret", "wrong", f"{file.path} belongs to another user", advice)
+        return Finding(check, "wrong", f"{file.path} belongs to another user", f"make it your own, or {instead}")
     if file.open_to_others:
-        text = f"{file.path} has mode {_octal(file)}: others can make tokens with it"
-        return Finding("secret", "wrong", text, f"chmod 600 {file.path}, and think about a new key")
-    return Finding("secret", "ok", f"{file.path} is for its owner alone")
+        text = f"{file.path} has mode {_octal(file)}: {harm}"
+        return Finding(check, "wrong", text, f"chmod 600 {file.path}, and think about {renew}")
+    return Finding(check, "ok", f"{file.path} is for its owner alone")
 
 
 def _octal(of: PathFacts) -> str:
