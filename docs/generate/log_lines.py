@@ -13,8 +13,8 @@ _LEVELS = ("debug", "info", "warning", "error")
 
 WORDS: Mapping[str, str] = {
     "agent.unusable": "The agent is gone from the store, or this process has no key for it; its session is paused.",
-    "hook.failed": "A hook did not answer as it should (`hook`, `error`): before the tool the call is blocked, after it nothing "
-    "changes.",
+    "hook.failed": "A hook did not answer as it should: before the tool it blocks the call, behind it nothing changes.",
+    "gift.unreadable": "A session that was handed over could not be read; it falls due again and is taken then.",
     "messages.repeated": "Messages that a broker lost, or that were never sent, were sent again.",
     "model.failed": "The endpoint did not answer as it should; `detail` is what it said and what to do.",
     "nudge.failed": "A worker could not be told of a cancel at once; its next beat tells it.",
@@ -28,6 +28,7 @@ WORDS: Mapping[str, str] = {
     "sweep.failed": "A look for lost workers and overdue calls failed; the next one is a moment away.",
     "sweep.refused": "The store refused a look at one call or queue (`call`, `queue`), for a key that is not ours.",
     "worker.beat_failed": "The store did not take a beat.",
+    "worker.call_unreadable": "The record of a call is of a later version; the call is failed, and says so.",
     "worker.call_failed": "A message could not be served; `celery_id` is its id in Flower.",
     "worker.config_invalid": "The worker cannot serve what it was asked to, and ends.",
     "worker.defect": "Something of ours failed; the call is failed, and says so.",
