@@ -14,17 +14,22 @@ from errands_config import keys
 from errands_config.scripts import attempts, calls, sessions, workers
 from errands_config.scripts.attempts import Holder
 from errands_config.scripts.calls import Place
+from errands_config.scripts.deferred import Deferred, deferral_fields
+from errands_config.scripts.deferred import defer as defer_script
 from errands_config.scripts.script import Invocation, run
 from errands_config.scripts.sessions import Acquired, Commit, Definitions, Publication, Record
 from errands_config.settings import Settings
 from errands_config.store import plain
-from errands_config.wire import CallPolicy, CallState, Claimed, Outcome, TaskMessage
+from errands_config.wire import CallPolicy, CallState, Claimed, Deferral, Outcome, TaskMessage
 
 T = TypeVar("T")
 
 MADE_OF = Definitions("agent-digest", '{"slug":"a"}', "toolset-digest", "[]")
 LEASE_MS = 60_000
 TOOL, QUEUE = "work", "default"
+Kind = Literal["policy", "hook", "tool", "question"]
+LONGEST_WAIT = 3600
+"""Seconds that a call waits for somebody outside."""
 HOLDER = Holder("w1", 11)
 DONE = Outcome(state=CallState.COMPLETED, result="fine")
 
@@ -142,6 +147,17 @@ class Scene:
         assert self.run(attempts.finish(claimed, HOLDER, QUEUE, outcome)).outcome == "ok"
         return claimed
 
+    def born_deferred(self, cid: str = "c1", kind: Kind = "policy", **more: Any) -> None:
+        """A call that its disposition, or the question that it is, lets wait for somebody outside at once."""
+        fields = {"state": "deferred", **deferral_fields(Deferral(kind=kind), LONGEST_WAIT)}
+        self.waiting(cid, **fields | more)
+
+    def deferred(self, kind: Kind = "hook", cid: str = "c1", **more: Any) -> Claimed:
+        """A call that waits for somebody outside since it ran, or since a hook before it was asked."""
+        claimed = self.running(cid, **more)
+        assert self.run(deferring(claimed, kind)).outcome == "ok"
+        return claimed
+
     def place(self, cid: str = "c1", *, worker: str | None = None) -> Place:
         kept = cast("list[str | None]", self.store.hmget(keys.call(cid), list(Place.FIELDS)))
         found = Place.of(cid, kept) or Place(cid, self.sid, "", "", "")
@@ -155,7 +171,7 @@ class Scene:
 
     def long_ago(self, cid: str = "c1") -> None:
         """As if the call's time in its state had passed."""
-        for name in ("queued_at", "deadline"):
+        for name in ("queued_at", "deadline", "deferred_at"):
             if self.store.hexists(keys.call(cid), name):
                 self.store.hset(keys.call(cid), name, "1")
         self.store.zadd(keys.WATCH, {cid: 1}, xx=True)
@@ -168,6 +184,11 @@ class Scene:
             if event.get("tool_call_id") == cid and state in set(CallState) and CallState(state).is_final:
                 found.append(state)
         return found
+
+    def told(self, kind: str) -> int:
+        """How many events of this kind there are."""
+        events = cast("list[tuple[str, dict[str, str]]]", self.store.xrange(keys.events(self.sid)))
+        return sum(event["kind"] == kind for _, event in events)
 
     def completion_letters(self, cid: str = "c1") -> list[dict[str, str]]:
         return [letter for letter in self.letters() if letter["kind"] == "toolCallFinished" and letter["call"] == cid]
@@ -217,3 +238,9 @@ def _timeless(value: object) -> object:
 def cancelling(place: Place, **more: Any) -> Invocation[calls.CancelAnswer]:
     plain: dict[str, Any] = {"by": "user", "reason": "enough"}
     return calls.cancel(place, **plain | more)
+
+
+def deferring(claimed: Claimed, kind: Kind = "hook", *, holder: Holder = HOLDER, **more: Any) -> Invocation[Deferred]:
+    hook = "command ask" if kind == "hook" else ""
+    why = Deferral.model_validate({"kind": kind, "hook": hook, **more})
+    return defer_script(claimed, holder, QUEUE, why, LONGEST_WAIT)

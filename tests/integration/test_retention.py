@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 import redis.asyncio
-from tests.integration.errand import begin, call, calls, orchestrating, run_ended
+from structlog.testing import capture_logs
+from tests.integration.errand import begin, call, calls, event_came, orchestrating, run_ended
 from tests.integration.fake_worker import done, fake_worker, gated
 from tests.integration.ownership_of_keys import unowned
 
 from errands_config import keys
+from errands_config.scripts.deferred import complete
+from errands_config.scripts.script import arun
 from errands_config.settings import Settings
 from errands_orchestrator import reads, sessions
+from errands_orchestrator.calls import place_of
 from errands_orchestrator.models.model import Reply
 from errands_orchestrator.models.seen import SeenMessage
 from errands_orchestrator.retention import Retention
@@ -111,6 +115,49 @@ async def test_a_call_whose_end_the_model_does_not_know_is_kept_however_old(
     snapshot = await reads.field(astore, keys.session(sid), "snapshot")
     assert len(load_session(snapshot or "").calls) == 1
     assert len(await sessions.call_ids(astore, sid)) == 1
+
+
+async def test_a_session_with_a_call_that_waits_for_somebody_outside_is_kept_until_it_has_ended(
+    settings: Settings, astore: redis.asyncio.Redis
+) -> None:
+    gated = {"default": {"tag": "defer", "reason": "somebody has to agree"}}
+    sid = await begin(astore, toolCallPolicyConfig=gated)
+    async with orchestrating(settings, two_calls):
+        await event_came(astore, sid, "run.blocked")
+        cids = await sessions.call_ids(astore, sid)
+    await aged(astore, sid)
+    assert await Retention(astore, settings).look() == 0
+    assert await sessions.call_ids(astore, sid) == cids
+
+    for cid in cids:
+        place = await place_of(astore, cid)
+        assert place
+        assert (await arun(astore, complete(place, 1, done("agreed")))).outcome == "ok"
+    await aged(astore, sid)
+    assert await Retention(astore, settings).look() == 0  # nobody has read yet that they ended
+    assert await sessions.call_ids(astore, sid) == cids
+
+    async with orchestrating(settings, two_calls):
+        await run_ended(astore, sid)
+    await aged(astore, sid)
+    assert await Retention(astore, settings).look() == 1
+    assert await keys_of(astore, sid, *cids) == []
+
+
+async def test_a_session_that_cannot_be_read_keeps_no_other_from_being_deleted(
+    settings: Settings, astore: redis.asyncio.Redis
+) -> None:
+    sids = [await a_run(settings, astore) for _ in range(3)]
+    await astore.hset(keys.session(sids[0]), "snapshot", '{"of": "a newer version"}')
+    await astore.hset(keys.session(sids[1]), "version", "two")
+    for sid in sids[1:]:
+        await aged(astore, sid)
+
+    with capture_logs() as logs:
+        assert await Retention(astore, settings).look() == 1
+
+    assert [await sessions.exists(astore, sid) for sid in sids] == [True, True, False]
+    assert [one["session_id"] for one in logs if one["event"] == "retention.stuck"] == sids[:2]
 
 
 async def test_nothing_is_deleted_where_the_settings_say_never(settings: Settings, astore: redis.asyncio.Redis) -> None:

@@ -9,17 +9,35 @@ from typing import Any
 
 import pytest
 import redis
-from tests.integration.script_scenes import DONE, HOLDER, QUEUE, DeclaredOnly, Scene, cancelling, policy, publication
+from tests.integration.script_scenes import (
+    DONE,
+    HOLDER,
+    QUEUE,
+    DeclaredOnly,
+    Kind,
+    Scene,
+    cancelling,
+    deferring,
+    policy,
+    publication,
+)
 
 from errands_config import keys
-from errands_config.scripts import attempts, calls, workers
+from errands_config.scripts import attempts, calls, deferred, workers
 from errands_config.scripts.attempts import ClaimRefused, Holder
 from errands_config.settings import Settings
 from errands_config.wire import CallState, Claimed, Outcome
 
 OTHER = Holder("w2", 22)
 FINAL = [str(state) for state in CallState if state.is_final]
-STATES = ["missing", "waiting", "queued", "running", "wished", *FINAL]
+WAITS: dict[str, Kind] = {
+    "deferred by its policy": "policy", "deferred by a hook": "hook", "deferred by its tool": "tool",
+    "question": "question",
+}  # fmt: skip
+"""The states of a call that waits for somebody outside, and who deferred it."""
+STATES = ["missing", "waiting", "queued", "running", "wished", *WAITS, "approved", *FINAL]
+DENIED = Outcome(state=CallState.DENIED, error="no")
+EDITED = deferred.Edited('{"x":1}', policy(label="edited"), "slow")
 
 
 @dataclass
@@ -45,6 +63,13 @@ class Case:
             case "wished":
                 self.scene.running()
                 self.scene.run(cancelling(self.scene.place(), asker="before"))
+            case "deferred by its policy" | "question":
+                self.scene.born_deferred(kind=WAITS[state])
+            case "deferred by a hook" | "deferred by its tool":
+                self.scene.deferred(WAITS[state])
+            case "approved":
+                self.scene.deferred("hook")
+                assert self.approve() == "ok"
             case _:
                 self.scene.ended(Outcome(state=CallState(state)))
 
@@ -80,6 +105,15 @@ class Case:
     def notify(self, token: str = "a1") -> str:
         return self.declared.run(attempts.notify(self.claimed(token), 1, "{}", "look"))
 
+    def defer(self, token: str = "a1") -> str:
+        return self.declared.run(deferring(self.claimed(token))).outcome
+
+    def complete(self, outcome: Outcome = DONE, nonce: int = 1, **more: Any) -> str:
+        return self.declared.run(deferred.complete(self.scene.place(), nonce, outcome, **more)).outcome
+
+    def approve(self, nonce: int = 1, edited: deferred.Edited | None = None) -> str:
+        return self.declared.run(deferred.approve(self.scene.place(), nonce, "{}", edited)).outcome
+
     def publish(self) -> str:
         answer = self.declared.run(self.scene.commit(publish=(publication("c1"),)))
         return answer.outcome
@@ -111,14 +145,45 @@ QUESTIONS: dict[str, Callable[[Case], str]] = {
     "notify by another": lambda case: case.notify("x9"),
     "publish": lambda case: case.publish(),
     "repeat": lambda case: case.repeat(),
+    "defer": lambda case: case.defer(),
+    "defer by another": lambda case: case.defer("x9"),
+    "complete": lambda case: case.complete(),
+    "complete of another deferral": lambda case: case.complete(nonce=2),
+    "deny": lambda case: case.complete(DENIED),
+    "dismiss": lambda case: case.complete(dismissed=True),
+    "answer": lambda case: case.complete(late="yes"),
+    "approve": lambda case: case.approve(),
+    "approve of another deferral": lambda case: case.approve(2),
+    "approve with other arguments": lambda case: case.approve(edited=EDITED),
+    "progress from outside": lambda case: case.progress("deferred:1"),
+    "progress of another deferral": lambda case: case.progress("deferred:2"),
+    "notify from outside": lambda case: case.notify("deferred:1"),
+    "notify of another deferral": lambda case: case.notify("deferred:2"),
 }
+ANSWERS = (
+    "complete", "complete of another deferral", "deny", "dismiss", "answer", "approve", "approve of another deferral",
+    "approve with other arguments",
+)  # fmt: skip
+"""The questions that come from outside."""
+WAITING_OUTSIDE: dict[str, tuple[str, str]] = {
+    "cancel": ("cancelled", "cancelled"),
+    "overdue": ("ended", "expired"),
+    "overdue and offered by nobody": ("ended", "expired"),
+    **dict.fromkeys(("complete", "dismiss", "answer"), ("ok", "completed")),
+    "deny": ("ok", "denied"),
+    **dict.fromkeys(("complete of another deferral", "approve of another deferral"), ("stale", "")),
+    **dict.fromkeys(("approve", "approve with other arguments"), ("unfit", "")),
+    **dict.fromkeys(("progress from outside", "notify from outside"), ("ok", "")),
+}
+LEAVE: dict[str, tuple[str, str]] = dict.fromkeys(("approve", "approve with other arguments"), ("ok", "queued"))
 MEETS: dict[str, dict[str, tuple[str, str]]] = {
     "missing": {
         **dict.fromkeys(
             ("claim", "claim again", "claim of another attempt", "claim by another worker"), ("unknown", "")
         ),
         "claim by a lost worker": ("lapsed", ""),
-        **dict.fromkeys(("finish", "finish by another", "cancel"), ("unknown", "")),
+        **dict.fromkeys(("finish", "finish by another", "cancel", "defer", "defer by another"), ("unknown", "")),
+        **dict.fromkeys(ANSWERS, ("unknown", "")),
     },
     "waiting": {"cancel": ("cancelled", "cancelled"), "publish": ("ok", "queued")},
     "queued": {
@@ -139,6 +204,7 @@ MEETS: dict[str, dict[str, tuple[str, str]]] = {
         "overdue and offered by nobody": ("asked", ""),
         "progress": ("ok", ""),
         "notify": ("ok", ""),
+        "defer": ("ok", "deferred"),
     },
     "wished": {
         "claim again": ("claimed", ""),
@@ -150,8 +216,31 @@ MEETS: dict[str, dict[str, tuple[str, str]]] = {
         "overdue and offered by nobody": ("asked", ""),
         "progress": ("ok", ""),
         "notify": ("ok", ""),
+        "defer": ("late", "cancelled"),
     },
-    **{state: {"finish": ("ok", ""), "finish by another": ("late", ""), "cancel": ("final", "")} for state in FINAL},
+    "deferred by its policy": WAITING_OUTSIDE | LEAVE,
+    "deferred by a hook": WAITING_OUTSIDE | LEAVE | {"defer": ("ok", "")},
+    "deferred by its tool": WAITING_OUTSIDE | {"defer": ("ok", "")},
+    "question": WAITING_OUTSIDE | dict.fromkeys(("overdue", "overdue and offered by nobody"), ("ended", "completed")),
+    "approved": {
+        "claim of another attempt": ("claimed", "running"),
+        "cancel": ("cancelled", "cancelled"),
+        "overdue": ("ended", "timed_out"),
+        "overdue and offered by nobody": ("ended", "failed"),
+        "repeat": ("publish", ""),
+        "defer": ("ok", ""),
+        **dict.fromkeys(ANSWERS, ("conflict", "")),
+        **dict.fromkeys(("complete of another deferral", "approve of another deferral"), ("stale", "")),
+        "approve": ("again", ""),
+    },
+    **{
+        state: {
+            "finish": ("ok", ""),
+            "cancel": ("final", ""),
+            **dict.fromkeys(("finish by another", "defer", "defer by another"), ("late", "")),
+        }
+        for state in FINAL
+    },
 }
 """State -> question -> answer and the state after it; an empty text: the state stays."""
 REFUSED = {
@@ -160,7 +249,9 @@ REFUSED = {
     "finish by another": "lost", "settle": "", "settle of its process": "", "settle of another process": "",
     "settle of another worker": "", "overdue": "early", "overdue and offered by nobody": "early",
     "overdue too early": "early", "progress": "lost", "progress by another": "lost", "notify": "lost",
-    "notify by another": "lost", "publish": "ok", "repeat": "no",
+    "notify by another": "lost", "publish": "ok", "repeat": "no", "defer": "lost", "defer by another": "lost",
+    **dict.fromkeys(ANSWERS, "unfit"), "progress from outside": "lost", "progress of another deferral": "lost",
+    "notify from outside": "lost", "notify of another deferral": "lost",
 }  # fmt: skip
 """What a question meets in every state that the table above does not name: nothing is changed."""
 

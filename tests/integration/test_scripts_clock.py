@@ -112,6 +112,42 @@ def test_a_running_call_from_ahead_of_the_clock_gets_its_whole_time_and_no_more(
     assert scene.run(calls.overdue(scene.place(), offered=True)).outcome == "asked"
 
 
+def test_a_deferred_call_with_a_long_time_is_looked_at_meanwhile_and_left_alone(scene: Scene) -> None:
+    scene.owned()
+    scene.born_deferred()
+    assert 0 < cast("float", scene.store.zscore(keys.WATCH, "c1")) - now(scene) <= LONGEST_SLEEP_MS
+    scene.store.zadd(keys.WATCH, {"c1": 1})
+
+    answer = scene.run(calls.overdue(scene.place(), offered=True))
+
+    assert (answer.outcome, scene.state()) == ("early", "deferred")
+    assert 0 < cast("float", scene.store.zscore(keys.WATCH, "c1")) - now(scene) <= LONGEST_SLEEP_MS
+
+
+def test_a_deferred_call_from_ahead_of_the_clock_gets_its_whole_time_and_no_more(scene: Scene) -> None:
+    scene.owned()
+    scene.deferred("tool")
+    scene.store.hincrby(keys.call("c1"), "deferred_at", YEAR_MS)
+    moved_ahead(scene, keys.WATCH, "c1")
+    assert scene.run(sessions.peek(10, keys.WATCH)).members == ("c1",)
+
+    assert scene.run(calls.overdue(scene.place(), offered=True)).outcome == "early"
+
+    assert int(scene.fields()["deferred_at"]) <= now(scene)
+    assert scene.run(sessions.peek(10, keys.WATCH)).members == ()
+    scene.long_ago()
+    assert scene.run(calls.overdue(scene.place(), offered=True)) == calls.OverdueAnswer("ended", "expired")
+
+
+def test_a_deferred_call_whose_time_passed_while_the_clock_leapt_ahead_expires(scene: Scene) -> None:
+    scene.owned()
+    scene.deferred("hook")
+    scene.store.hincrby(keys.call("c1"), "deferred_at", -YEAR_MS)
+    scene.store.zadd(keys.WATCH, {"c1": 1})
+
+    assert scene.run(calls.overdue(scene.place(), offered=True)) == calls.OverdueAnswer("ended", "expired")
+
+
 def test_a_lost_message_from_ahead_of_the_clock_is_published_again(scene: Scene) -> None:
     scene.owned()
     scene.queued()

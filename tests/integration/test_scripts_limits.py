@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import redis
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.integration.script_scenes import HOLDER, QUEUE, DeclaredOnly, Scene, cancelling, policy
+from tests.integration.script_scenes import HOLDER, QUEUE, DeclaredOnly, Scene, cancelling, deferring, policy
 
 from errands_config import keys
 from errands_config.scripts import attempts, calls, workers
 from errands_config.scripts.attempts import ClaimRefused
+from errands_config.scripts.calls import Place
+from errands_config.scripts.deferred import Edited, approve, complete
 from errands_config.settings import Settings
 from errands_config.wire import CallPolicy, CallState, Claimed, Outcome, SharedLimit
 
@@ -48,6 +50,12 @@ class Line:
 
     def finish(self, cid: str) -> None:
         assert self.run(attempts.finish(self.claims.pop(cid), HOLDER, QUEUE, DONE)).outcome == "ok"
+
+    def defer(self, cid: str) -> None:
+        assert self.run(deferring(self.claims.pop(cid))).outcome == "ok"
+
+    def approve(self, cid: str, edited: Edited | None = None) -> None:
+        assert self.run(approve(self.scene.place(cid), 1, "{}", edited)).outcome == "ok"
 
     def swept(self) -> list[str]:
         """Let a sweeper look at what is due; the calls that have their turn now."""
@@ -98,13 +106,16 @@ def test_a_call_over_the_limit_waits_without_a_slot_and_names_the_limit(line: Li
     assert line.scene.traces("c2") == ["watch"]
 
 
-def test_a_slot_that_is_let_go_goes_to_the_first_in_line_and_a_sweeper_is_told(line: Line) -> None:
+@pytest.mark.parametrize("lets_go", [Line.finish, Line.defer])
+def test_a_slot_that_is_let_go_goes_to_the_first_in_line_and_a_sweeper_is_told(
+    lets_go: Callable[[Line, str], None], line: Line
+) -> None:
     line.queued("c1", "c2", "c3")
     for cid in ("c1", "c2", "c3"):
         line.claim(cid)
     line.store.delete(keys.SWEEP)
 
-    line.finish("c1")
+    lets_go(line, "c1")
 
     assert line.store.llen(keys.SWEEP) == 1
     assert line.swept() == ["c2"]
@@ -161,6 +172,57 @@ def test_a_call_that_was_granted_and_is_cancelled_gives_its_slot_back(line: Line
     line.run(cancelling(line.scene.place("c2")))
 
     assert line.swept() == ["c3"]
+
+
+def test_a_call_that_has_leave_takes_its_place_behind_those_who_wait(line: Line) -> None:
+    line.queued("c1", "c2", "c3")
+    for cid in ("c1", "c2", "c3"):
+        line.claim(cid)
+    line.defer("c1")
+    line.swept()
+
+    line.approve("c1")
+
+    assert line.claim("c1") == "limited"
+    assert (line.holders, line.waiting) == (["c2"], ["c3", "c1"])
+    line.claim("c2")
+    line.finish("c2")
+    assert line.swept() == ["c3"]
+
+
+def test_the_end_of_a_deferred_call_takes_nobody_elses_slot(line: Line) -> None:
+    line.queued("c1", "c2")
+    line.claim("c1")
+    line.defer("c1")
+    line.claim("c2")
+
+    assert line.run(complete(line.scene.place("c1"), 1, DONE)).outcome == "ok"
+
+    assert line.holders == ["c2"]
+
+
+@pytest.mark.parametrize("asks", ["cancel", "overdue"])
+def test_who_has_seen_a_call_under_another_limit_than_its_edited_one_looks_again(asks: str, line: Line) -> None:
+    line.queued("c1", "c2")
+    line.claim("c1")
+    line.defer("c1")
+    line.claim("c2")
+    seen = line.scene.place("c1")
+    api = limited(SharedLimit(name="api", concurrency=1))
+    line.queued("c3", under=api)
+    line.claim("c3")
+    line.approve("c1", Edited('{"x":1}', api, QUEUE))
+    assert (line.claim("c1"), line.members(1, "api")) == ("limited", ["c1"])
+    line.scene.long_ago("c1")
+
+    def ask(place: Place) -> str:
+        if asks == "cancel":
+            return line.run(cancelling(place)).outcome
+        return line.run(calls.overdue(place, offered=True)).outcome
+
+    assert (ask(seen), line.members(1, "api")) == ("moved", ["c1"])
+    assert ask(line.scene.place("c1")) == ("cancelled" if asks == "cancel" else "ended")
+    assert line.members(1, "api") == []
 
 
 def test_a_call_that_waits_in_line_too_long_times_out(line: Line) -> None:

@@ -15,6 +15,7 @@ from tests.integration.script_scenes import (
     DeclaredOnly,
     Scene,
     cancelling,
+    deferring,
     everything,
     new_record,
     policy,
@@ -22,10 +23,10 @@ from tests.integration.script_scenes import (
 )
 
 from errands_config import keys
-from errands_config.scripts import attempts, calls, gifts, retention, search, sessions, workers
+from errands_config.scripts import attempts, calls, deferred, gifts, parameters, retention, search, sessions, workers
 from errands_config.scripts.script import Invocation
 from errands_config.settings import Settings
-from errands_config.wire import CallState, Outcome, SharedLimit
+from errands_config.wire import CallState, Claimed, Outcome, SharedLimit
 
 LARGE = Outcome(state=DONE.state, result="x" * 20_000)
 
@@ -59,13 +60,19 @@ def renew(scene: Scene) -> Invocation[Any]:
 def commit(scene: Scene) -> Invocation[Any]:
     got = scene.owned()
     born_final = new_record("c3", "p3", state="failed", error="unknown tool: x", error_kind="unknown tool")
+    born_deferred = new_record("c4", "p4", state="deferred", defer_kind="policy", expires_ms="1000")
     return scene.commit(
         cursor=got.mail[-1].seq,
         log=('{"kind":"user"}',),
-        records=(new_record("c1"), new_record("c2", "p2"), born_final),
+        records=(new_record("c1"), new_record("c2", "p2"), born_final, born_deferred),
         publish=(publication("c1"),),
         events=(("turn.completed", ("turn", "1")),),
     )
+
+
+def set_parameters(scene: Scene) -> Invocation[Any]:
+    scene.run(scene.create())
+    return parameters.set_parameters("s1", "", '{"city":"Lima"}')
 
 
 def park(scene: Scene) -> Invocation[Any]:
@@ -213,6 +220,71 @@ def overdue_granted(scene: Scene) -> Invocation[Any]:
     return calls.overdue(scene.place("c2"), offered=True)
 
 
+def defer(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return deferring(scene.running(call_policy=GPU))
+
+
+def defer_wished(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    claimed = scene.running()
+    scene.run(cancelling(scene.place()))
+    return deferring(claimed)
+
+
+def complete(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.deferred(call_policy=GPU)
+    return deferred.complete(scene.place(), 1, DONE)
+
+
+def complete_mailed(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.born_deferred(kind="question")
+    scene.run(deferred.complete(scene.place(), 1, DONE, dismissed=True))
+    return deferred.complete(scene.place(), 1, LARGE, late="you asked: yes")
+
+
+def approve(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.deferred(call_policy=GPU)
+    return deferred.approve(scene.place(), 1, "{}")
+
+
+def approve_edited(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.born_deferred()
+    return deferred.approve(scene.place(), 1, "{}", deferred.Edited('{"x":1}', GPU, "slow"))
+
+
+def cancel_deferred(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.born_deferred()
+    return cancelling(scene.place())
+
+
+def expire(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    scene.deferred("tool")
+    scene.long_ago()
+    return calls.overdue(scene.place(), offered=True)
+
+
+def outside_claimed(scene: Scene) -> Claimed:
+    """A deferred call as those report of it who are outside."""
+    return scene.deferred("tool").model_copy(update={"token": "deferred:1"})
+
+
+def progress_from_outside(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return attempts.progress(outside_claimed(scene), '{"done":1}')
+
+
+def notify_from_outside(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    return attempts.notify(outside_claimed(scene), 7, '{"level":"notify","message":"look"}', "look")
+
+
 def told_and_parked(scene: Scene) -> None:
     got = scene.owned()
     scene.ended()
@@ -235,14 +307,15 @@ def forget(scene: Scene) -> Invocation[Any]:
 SCRIPTS: list[Callable[[Scene], Invocation[Any]]] = [
     create, acquire, renew, commit, commit_and_park, park, park_with_mail, refuse, send_mail, claim, beat, progress,
     notify, finish, finish_large, cancel_queued, cancel_running, meet, settle, settle_call, settle_marked_call,
-    claim_limited,
+    claim_limited, set_parameters,
     overdue_queued, overdue_running, overdue_granted, repeat, peek, pick, forget_calls, forget,
+    defer, defer_wished, complete, complete_mailed, approve, approve_edited, cancel_deferred, expire,
+    progress_from_outside, notify_from_outside,
 ]  # fmt: skip
 SCRIPT_FILES = resources.files("errands_config.scripts")
 SHARED = {
-    "clock", "ending", "events", "final", "generation", "head", "limits", "mailbox", "outcome", "parking",
-    "progressing", "record",
-    "requeue", "wake",
+    "answering", "clock", "deferring", "ending", "events", "final", "generation", "head", "limits", "mailbox",
+    "outcome", "parking", "progressing", "record", "requeue", "wake",
 }  # fmt: skip
 """Parts of scripts, no scripts of their own."""
 SECOND_ANSWERS: dict[Callable[[Scene], Invocation[Any]], Any] = {
@@ -256,6 +329,11 @@ SECOND_ANSWERS: dict[Callable[[Scene], Invocation[Any]], Any] = {
     claim_limited: attempts.ClaimRefused("refused", "waiting"),
     forget: "gone",
     repeat: None,
+    complete: deferred.OutsideAnswer("again", "completed"),
+    complete_mailed: deferred.OutsideAnswer("again", "completed"),
+    approve: deferred.OutsideAnswer("again", "queued"),
+    approve_edited: deferred.OutsideAnswer("again", "queued"),
+    expire: calls.OverdueAnswer("early"),
 }
 """What the second of two equal runs answers, where that is something else: whoever asks reads it as "nothing to do"."""
 
