@@ -47,6 +47,8 @@ class Begun:
     call: str
     targets: tuple[str, ...] = ()
     wait_until: int | None = None
+    any_of: bool = False
+    """Whether the end of one of the targets is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Answered:
     text: str
     read: tuple[str, ...] = ()
     """Calls of earlier turns whose final result the model has read by it."""
+    waited: tuple[str, ...] = ()
+    """Calls of earlier turns whose result a wait has brought."""
     stopped: tuple[str, ...] = ()
     """Calls whose end by cancel the model has learned by it."""
     seen: Reads | None = None

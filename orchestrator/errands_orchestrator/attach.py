@@ -49,7 +49,8 @@ def _waits(asked: CapabilityCall, session: Session, now: int) -> bool:
     if not asked.begun or asked.answer is not None or asked.wait_until is None or asked.woken_by:
         return False
     final = {call.id for call in session.calls if call.is_final}
-    return asked.wait_until > now and not (asked.targets and final.issuperset(asked.targets))
+    enough = any if asked.any_of else all
+    return asked.wait_until > now and not (asked.targets and enough(target in final for target in asked.targets))
 
 
 def is_over(brief: Brief, session: Session, now: int) -> bool:

@@ -18,6 +18,7 @@ _UNCOUNTED = ("toolCallFinished", "continuationResult")
 
 _KNOWN = {
     "read": "result already read with get-tool-call-status",
+    "waited": "result already given by wait-for-tool-calls",
     "stopped": "already reported by cancel-tool-call",
 }
 

@@ -120,8 +120,8 @@ class TrackedCall:
     """Why the step let go of it: `interrupted`, `still running after 10s`, `waiting for outside`."""
     buried: bool = False
     """A person spoke, or another turn made calls, after its placeholder."""
-    known: Literal["", "read", "stopped"] = ""
-    """How the model has had the news already: it read the result, or its own cancel ended the call."""
+    known: Literal["", "read", "waited", "stopped"] = ""
+    """How the model has had the news already: it read the result, waited for it, or its own cancel ended the call."""
     reran: bool = False
     """It was started again from the beginning after its worker was lost."""
     stopping: StopReason = ""
@@ -151,6 +151,8 @@ class CapabilityCall:
     begun: bool = False
     targets: tuple[str, ...] = ()
     """Ids of the calls whose end it waits for."""
+    any_of: bool = False
+    """Whether the end of one of them is enough."""
     wait_until: int | None = None
     """Store time in ms; None: no wait, it is answered when the step hands back."""
     woken_by: Literal["", "user", "notify", "mail"] = ""

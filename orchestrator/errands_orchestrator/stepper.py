@@ -146,7 +146,9 @@ def _ask_failed(draft: Draft, arrival: AskFailed) -> None:
 
 def _begun(draft: Draft, arrival: Begun) -> None:
     asked = (
-        replace(it, begun=True, targets=arrival.targets, wait_until=arrival.wait_until) if it.id == arrival.call else it
+        replace(it, begun=True, targets=arrival.targets, wait_until=arrival.wait_until, any_of=arrival.any_of)
+        if it.id == arrival.call
+        else it
         for it in draft.session.asked
     )
     draft.put(asked=tuple(asked))
@@ -161,9 +163,13 @@ def _answered(draft: Draft, arrival: Answered) -> None:
 
 
 def _known(call: TrackedCall, arrival: Answered) -> TrackedCall:
-    if call.known or call.id not in (*arrival.read, *arrival.stopped):
+    if call.known:
         return call
-    return replace(call, known="read" if call.id in arrival.read else "stopped")
+    if call.id in arrival.read:
+        return replace(call, known="read")
+    if call.id in arrival.waited:
+        return replace(call, known="waited")
+    return replace(call, known="stopped") if call.id in arrival.stopped else call
 
 
 def _reads(reads: tuple[Reads, ...], seen: Reads | None) -> tuple[Reads, ...]:

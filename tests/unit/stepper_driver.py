@@ -25,6 +25,7 @@ ANY_PROGRESS = "yieldOnAnyProgress"
 ALL_DONE = "yieldWhenAllDone"
 ASK = "ask-user"
 STATUS, RUNNING, CANCEL = "get-tool-call-status", "list-running-tool-calls", "cancel-tool-call"
+WAIT = "wait-for-tool-calls"
 DISPOSITIONS: dict[str, dict[str, Any]] = {
     "wait": {"tag": "runSync"},
     "wait_too": {"tag": "runSync"},

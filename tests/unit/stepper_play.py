@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from tests.unit.stepper_driver import ASK, CANCEL, DISPOSITIONS, RUNNING, STATUS
+from tests.unit.stepper_driver import ASK, CANCEL, DISPOSITIONS, RUNNING, STATUS, WAIT
 from tests.unit.stepper_world import Crash, Owner, Record, World, check_account
 
 from errands_config.wire import CallState, Outcome
@@ -32,7 +32,7 @@ FINISHES: list[Finish] = ["tool_calls", "tool_calls", "tool_calls", "tool_calls"
 FINAL = sorted(state for state in CallState if state.is_final)
 PAUSES = [0, 0, 0, 1, 499, 500, 1999, 2000, 3000, 10_000]
 CRASHES: list[Crash] = ["none", "none", "none", "before", "after"]
-QUESTIONS = [STATUS, STATUS, STATUS, CANCEL]
+QUESTIONS = [STATUS, STATUS, STATUS, CANCEL, WAIT, WAIT]
 FAULTS = ["for now", "for now", "for good", "death"]
 HAPPENINGS = [
     *["a call ends"] * 10,
@@ -168,7 +168,10 @@ class Play:
     def question(self, pick: int, name: str, *, wait: bool) -> ModelCall:
         """One about a call that the model waits for, if there is one."""
         owed = load_session(self.world.snapshot).calls
-        about = {"tool_call_id": owed[pick % len(owed)].provider_id if owed else "a"}
+        about: dict[str, object] = {"tool_call_id": owed[pick % len(owed)].provider_id if owed else "a"}
+        if name == WAIT:
+            named = [call.provider_id for call in owed[: 1 + pick % 3]] or ["a"]
+            return ModelCall("q", name, json.dumps({"tool_call_ids": named, "mode": "all" if wait else "any"}))
         return ModelCall("q", name, json.dumps(about | ({"wait_for_completion": True} if wait else {})))
 
     # ---- the end

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
-from tests.unit.stepper_driver import CANCEL, START, STATUS
+from tests.unit.stepper_driver import CANCEL, START, STATUS, WAIT
 
 from errands_config.wire import CallState, Mail, MailKind, Outcome
 from errands_orchestrator.arrivals import Acquired, Answered, Arrival, Begun, Looked, Received
@@ -182,7 +182,8 @@ class World:
         owed = {call.id for call in session.calls}
         for arrival in arrivals:
             if isinstance(arrival, Answered):
-                learned = dict.fromkeys(arrival.stopped, "stopped") | dict.fromkeys(arrival.read, "read")
+                learned = dict.fromkeys(arrival.stopped, "stopped") | dict.fromkeys(arrival.waited, "waited")
+                learned |= dict.fromkeys(arrival.read, "read")
                 self.known = {call: how for call, how in learned.items() if call in owed} | self.known
 
     def write(self, records: Sequence[NewCall]) -> None:
@@ -327,6 +328,8 @@ class Owner:
                 return Looked(tuple((call_id, self.world.records[call_id].state) for call_id in decision.calls))
 
     def begin(self, call: CapabilityCall) -> Begun:
+        if call.name == WAIT:
+            return self.begin_wait(call)
         target = self.target(call)
         if call.name == CANCEL and target:
             self.world.cancel(target.new.id)
@@ -335,7 +338,19 @@ class Owner:
             return Begun(call.id, (target.new.id,), self.world.now + 5000)
         return Begun(call.id)
 
+    def begin_wait(self, call: CapabilityCall) -> Begun:
+        any_of = json.loads(call.arguments)["mode"] == "any"
+        named = self.named(call)
+        still = tuple(record.new.id for record in named if not record.state.is_final)
+        if not still or (any_of and len(still) < len(named)):
+            return Begun(call.id)
+        return Begun(call.id, still, self.world.now + 30_000, any_of)
+
     def answer(self, call: CapabilityCall) -> Answered:
+        if call.name == WAIT:
+            attached = {it.id for it in self.session.attached}
+            ended = (record.new.id for record in self.named(call) if record.state.is_final)
+            return Answered(call.id, "{}", waited=tuple(cid for cid in ended if cid not in attached))
         target = self.target(call)
         if target is None or not target.state.is_final:
             return Answered(call.id, "{}")
@@ -343,6 +358,10 @@ class Owner:
             return Answered(call.id, "{}", stopped=(target.new.id,))
         own_turn = any(attached.id == target.new.id for attached in self.session.attached)
         return Answered(call.id, "{}", read=() if own_turn else (target.new.id,))
+
+    def named(self, call: CapabilityCall) -> list[Record]:
+        names = json.loads(call.arguments)["tool_call_ids"]
+        return [record for record in self.world.records.values() if record.new.provider_id in names]
 
     def target(self, call: CapabilityCall) -> Record | None:
         named = json.loads(call.arguments).get("tool_call_id")
@@ -396,6 +415,7 @@ def check_notices(world: World, late: list[Record]) -> None:
     known = {
         "": None,
         "read": " result already read with get-tool-call-status",
+        "waited": " result already given by wait-for-tool-calls",
         "stopped": " already reported by cancel-tool-call",
     }
     wanted = Counter(

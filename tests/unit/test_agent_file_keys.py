@@ -311,7 +311,7 @@ VALUES_REFUSED: tuple[Refused, ...] = (
             "builtinToolboxes[0].contents.Capabilities[1]",
             f'"{name}" is not supported yet: this capability',
         )
-        for name in ("wait-for-tool-calls", "get-tool-call-result")
+        for name in ("get-tool-call-result",)
     ),
 )
 """Values that are refused at keys which act otherwise."""

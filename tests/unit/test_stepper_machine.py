@@ -11,7 +11,17 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from tests.unit.stepper_driver import ALL_DONE, ANY_PROGRESS, ASK, CANCEL, RUNNING, STATUS, make_brief, yield_on_timeout
+from tests.unit.stepper_driver import (
+    ALL_DONE,
+    ANY_PROGRESS,
+    ASK,
+    CANCEL,
+    RUNNING,
+    STATUS,
+    WAIT,
+    make_brief,
+    yield_on_timeout,
+)
 from tests.unit.stepper_play import (
     ARGUMENTS,
     CRASHES,
@@ -36,7 +46,7 @@ SPECIAL = [
     make_brief(ANY_PROGRESS, slots=2, onRunEnd="cancel", mailInToolResult=True),
     make_brief(slots=2, onRunEnd="detach", onRunFailure="keep", interruptCompletions=True),
     make_brief(ANY_PROGRESS, slots=1, pauseCancelsCalls=True, resumeOnAnyMail=True, capabilities=[STATUS, CANCEL]),
-    make_brief(ANY_PROGRESS, slots=2, capabilities=[STATUS, CANCEL, ASK]),
+    make_brief(ANY_PROGRESS, slots=2, capabilities=[STATUS, CANCEL, ASK, WAIT]),
     make_brief(mode="synchronous", mailInToolResult=True, interruptCompletions=True, onRunEnd="cancel"),
 ]
 BRIEFS: list[Brief] = SPECIAL + [
@@ -44,7 +54,7 @@ BRIEFS: list[Brief] = SPECIAL + [
     for strategy in (ALL_DONE, ANY_PROGRESS, yield_on_timeout(3000))
     for mode in ("asynchronous", "synchronous")
     for slots in (1, 3)
-    for capabilities in ([STATUS, RUNNING, CANCEL], [])
+    for capabilities in ([STATUS, RUNNING, CANCEL, WAIT], [])
     if mode == "asynchronous" or slots == 1
 ]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from errands_config.agent_file.finding import Finding, key_path, shown
+from errands_config.agent_file.names import CAPABILITIES
 
 _Keys: TypeAlias = tuple[str | int, ...]
 
@@ -25,7 +26,7 @@ NOT_YET: tuple[Row, ...] = (
     Row("flavor", ("OpenAIv1", "Scripted"), "the Responses dialect"),
     Row(
         "builtinToolboxes.*.contents.Capabilities.*",
-        ("get-tool-call-status", "list-running-tool-calls", "cancel-tool-call", "send-to-tool-call", "ask-user"),
+        tuple(name for name in CAPABILITIES if name != "get-tool-call-result"),
         "this capability",
     ),
     Row("mcpServers", ([],), "tools of MCP servers"),

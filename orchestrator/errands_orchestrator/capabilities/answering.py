@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from errands_orchestrator.arrivals import Answered, Begun
-from errands_orchestrator.capabilities import cancel, running, status
+from errands_orchestrator.capabilities import cancel, running, status, wait
 from errands_orchestrator.capabilities.desk import Desk
-from errands_orchestrator.capabilities.offers import CANCEL, GET_STATUS, LIST_RUNNING
+from errands_orchestrator.capabilities.offers import CANCEL, GET_STATUS, LIST_RUNNING, WAIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +23,5 @@ CAPABILITIES: Mapping[str, Capability] = {
     GET_STATUS: Capability(status.begin, status.answer),
     LIST_RUNNING: Capability(running.begin, running.answer),
     CANCEL: Capability(cancel.begin, cancel.answer),
+    WAIT: Capability(wait.begin, wait.answer),
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 GET_STATUS = "get-tool-call-status"
 LIST_RUNNING = "list-running-tool-calls"
 CANCEL = "cancel-tool-call"
+WAIT = "wait-for-tool-calls"
 ASK_USER = "ask-user"
 """Recorded as a deferred call, and answered from outside."""
 
@@ -50,6 +51,18 @@ _OFFERS = {
             '"tool_call_id":{"type":"string","description":"The id of the call, as it stands in your tool call."},'
             '"reason":{"type":"string"}},'
             '"required":["tool_call_id"],"additionalProperties":false}',
+        ),
+        CapabilityOffer(
+            WAIT,
+            "Waits until tool calls of yours have ended: all of them, or any one with mode any; at the latest until "
+            "timeout_seconds have passed. It ends early when your user speaks. Calls that you make in the same message "
+            "are started first. Results of calls of earlier messages are in the answer, the others stand on the calls.",
+            '{"type":"object","properties":{'
+            '"tool_call_ids":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":100,'
+            '"description":"The ids of the calls, as they stand in your tool calls."},'
+            '"mode":{"type":"string","enum":["all","any"],"default":"all"},'
+            '"timeout_seconds":{"type":"number","minimum":0,"maximum":300,"default":30}},'
+            '"required":["tool_call_ids"],"additionalProperties":false}',
         ),
         CapabilityOffer(
             ASK_USER,
