@@ -22,11 +22,9 @@ class _Ear(Wire):
     def __init__(self, connection: OurConnection, hear: Callable[[str], None]) -> None:
         super().__init__(connection)
         self._hear = hear
-        self._heard_at = self.loop.time()
         self.ended: asyncio.Future[None] = self.loop.create_future()
 
     def take(self, answer: Answer) -> None:
-        self._heard_at = self.loop.time()
         match answer:
             case ["message", _, str(text)]:
                 self._hear(text)
@@ -37,7 +35,7 @@ class _Ear(Wire):
 
     def check(self) -> None:
         """Ask for a sign of life; the connection ends if the last ones did not come."""
-        if self.loop.time() - self._heard_at > SILENT_SECONDS:
+        if self.loop.time() - self.heard_at > SILENT_SECONDS:
             self.end(TimeoutError("Timeout reading from socket"))
         else:
             self.transport.write(packed("PING"))

@@ -38,21 +38,28 @@ class Answers:
     """Reads answers from whatever pieces they come in."""
 
     def __init__(self) -> None:
-        self._unread = b""
+        self._unread: list[bytes] = []
+        self._missing = 0
+        """Bytes that a long text still lacks. Its pieces are put together once, when the last one is here."""
         self._open: list[tuple[list[Answer], int]] = []
         """Arrays that are not whole yet, with their lengths, the innermost last."""
 
     def feed(self, data: bytes) -> list[Answer]:
         """The answers that are whole now. Raises redis.InvalidResponse for what is none."""
-        text = self._unread + data
+        self._unread.append(data)
+        self._missing -= len(data)
+        return [] if self._missing > 0 else self._read(b"".join(self._unread))
+
+    def _read(self, text: bytes) -> list[Answer]:
         whole: list[Answer] = []
-        at = 0
+        at = self._missing = 0
         while (end := text.find(b"\r\n", at)) >= 0:
             kind, length = text[at : at + 1], text[at + 1 : end]
             start = end + 2
             if kind == b"$" and length != b"-1":
                 end = start + int(length)
                 if len(text) < end + 2:
+                    self._missing = end + 2 - len(text)
                     break
                 at = end + 2
                 self._take(text[start:end].decode(), whole)
@@ -62,7 +69,7 @@ class Answers:
             else:
                 at = start
                 self._take(_short(kind, length), whole)
-        self._unread = text[at:]
+        self._unread = [text[at:]]
         return whole
 
     def _take(self, answer: Answer, whole: list[Answer]) -> None:

@@ -26,6 +26,8 @@ class Wire(asyncio.Protocol):
     def __init__(self, connection: OurConnection) -> None:
         self.loop = asyncio.get_running_loop()
         self.is_open = True
+        self.heard_at = self.loop.time()
+        """When something last came, be it a part of an answer."""
         self._answers = Answers()
         self._writer = connection.hand_over()  # kept, because it closes what it writes to when it is collected
         self.transport = self._writer.transport
@@ -41,6 +43,7 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what came."""
+        self.heard_at = self.loop.time()
         try:
             for answer in self._answers.feed(data):
                 self.take(answer)
@@ -62,7 +65,7 @@ class _Line(Wire):
     """A connection for commands."""
 
     def __init__(self, connection: OurConnection, seconds: float) -> None:
-        """`seconds`: the longest wait for an answer."""
+        """`seconds`: the longest wait in which nothing comes though an answer is due."""
         super().__init__(connection)
         self._seconds = seconds
         self._waiting: deque[tuple[float, asyncio.Future[Answer]]] = deque()
@@ -75,7 +78,7 @@ class _Line(Wire):
         """Send a command; its answer, which is an exception if the store refused it."""
         self._write(packed(name, *parts))
         answer: asyncio.Future[Answer] = self.loop.create_future()
-        self._waiting.append((self.loop.time() + self._seconds, answer))
+        self._waiting.append((self.loop.time(), answer))
         if self._watch is None:
             self._watch = self.loop.call_later(self._seconds, self._look)
         return answer
@@ -101,11 +104,12 @@ class _Line(Wire):
             waiting.set_result(answer)
 
     def _look(self) -> None:
-        """End a connection whose oldest command is not answered in time."""
+        """End a connection that is silent though an answer is due. A large one that comes in pieces may take long."""
         self._watch = None
         if not self._waiting:
             return
-        due, _ = self._waiting[0]
+        asked, _ = self._waiting[0]
+        due = max(asked, self.heard_at) + self._seconds
         if due <= self.loop.time():
             self.end(TimeoutError("Timeout reading from socket"))
         else:

@@ -58,6 +58,30 @@ async def test_commands_that_are_not_answered_in_time_fail_all_together(
     assert [type(one) for one in failed] == [redis.TimeoutError] * 3
 
 
+async def test_a_long_answer_may_take_longer_than_the_wait_for_one(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "COMMAND_SECONDS", 0.2)
+    monkeypatch.setattr(stores, "REPEATS", 0)
+
+    left = asyncio.Event()
+
+    async def dribble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for byte in b"$8\r\nslow one\r\n":
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.05)
+        while await reader.read(100):
+            pass
+        writer.close()
+        left.set()
+
+    async with await asyncio.start_server(dribble, "127.0.0.1", 0) as slow:
+        port = slow.sockets[0].getsockname()[1]
+        async with stores.aio(settings.at(f"redis://127.0.0.1:{port}/0")) as client:
+            assert await client.get("n") == "slow one"
+        await left.wait()
+
+
 async def test_a_blocking_read_that_is_cancelled_keeps_nobody_waiting(settings: Settings, store: redis.Redis) -> None:
     async with stores.aio_blocking(settings, 5) as client:
         reading = asyncio.ensure_future(client.blpop(["empty"], timeout=5))

@@ -1,6 +1,7 @@
 """The store's protocol: commands as the library writes them, answers whatever pieces they come in."""
 
 import itertools
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,3 +72,14 @@ def test_an_array_that_is_absent_is_none():
 def test_what_is_no_answer_of_a_store_is_refused(text: bytes):
     with pytest.raises(InvalidResponse):
         Answers().feed(text)
+
+
+def test_a_huge_answer_in_small_pieces_takes_no_more_work_than_its_size():
+    size, piece = 64 * 1024 * 1024, b"x" * 16_384
+    reader = Answers()
+    began = time.process_time()
+    assert reader.feed(b"$%d\r\n" % size) == []
+    for _ in range(size // len(piece)):
+        assert reader.feed(piece) == []
+    assert reader.feed(b"\r\n") == ["x" * size]
+    assert time.process_time() - began < 5  # seconds; put together again at each piece it would be minutes
