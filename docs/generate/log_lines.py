@@ -21,6 +21,7 @@ WORDS: Mapping[str, str] = {
     "publish.failed": "The broker did not take messages; they are sent again.",
     "session.broken": "A step failed for a reason of ours; the session is paused with the cause.",
     "session.lost": "Another orchestrator has taken over a session.",
+    "retention.stuck": "An old session could not be read, and is left as it is; the others are deleted all the same.",
     "session.stuck": "A step failed and the session could not be paused; it is tried again when its lease has run out.",
     "sessions.forgotten": "Sessions that nobody touched for `ERRANDS_KEEP_SESSIONS_DAYS` were deleted.",
     "store.away": "The store did not answer; nothing is lost, and it is tried again.",

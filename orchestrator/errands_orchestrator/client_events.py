@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast
 
-from redis.exceptions import RedisError, ResponseError
-
 from errands_config import keys
 from errands_config.errors import ConfigError, StoreUnreachable
 from errands_config.store import aio_blocking
@@ -119,9 +117,7 @@ class _Reader:
         while True:
             try:
                 events = await self._read(seconds)
-            except ResponseError:
-                raise
-            except RedisError:
+            except reads.AWAY:
                 await self._wait_for_store()
             else:
                 self._answered = time.monotonic()
@@ -135,6 +131,7 @@ class _Reader:
         if is_kept:
             self._since = entries[-1][0] if entries else self._since
             return events
+        await sessions.status_of(self._connection, self._sid)  # raises NotFound: it was deleted with its events
         reset = Event(id=self._since, kind="reset", session=self._sid, at=0)
         self._since = entries[-1][0] if entries else await position_of(self._connection, self._sid)
         return [reset, *events]

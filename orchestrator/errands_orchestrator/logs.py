@@ -23,6 +23,8 @@ STALE_MS = 10_000
 """How long a reader may take to acknowledge before another one prints what it had read."""
 GONE_MS = 24 * 3600 * 1000
 """A reader that asked for nothing for that long has ended; its name is dropped from the group."""
+_OURS = frozenset({"kind", "at"})
+"""Whatever lacks one of these is no event of ours, and is passed over."""
 NUMBERS = frozenset({"queued_ms", "elapsed_ms", "payload_bytes", "attempt", "timeout_seconds", "turn"})
 LEVELS: Mapping[str, str] = {
     "tool_call.failed": "warning", "tool_call.timed_out": "warning", "tool_call.orphaned": "warning",
@@ -64,7 +66,10 @@ class EventLog:
         await self._drop_readers_that_ended()
 
     async def _drop_readers_that_ended(self) -> None:
-        readers: Any = await self._store.xinfo_consumers(keys.EVENTS, GROUP)
+        try:
+            readers: Any = await self._store.xinfo_consumers(keys.EVENTS, GROUP)
+        except ResponseError:  # a store that died has forgotten the group since; the next read makes it again
+            return
         for reader in readers:
             if reader["idle"] > GONE_MS and not reader["pending"]:
                 await self._store.xgroup_delconsumer(keys.EVENTS, GROUP, reader["name"])
@@ -91,7 +96,7 @@ class EventLog:
             await self._print(entries)
 
     async def _print(self, entries: Any) -> None:
-        lines = [log_line(fields) for _, fields in entries if fields]
+        lines = [log_line(fields) for _, fields in entries if fields.keys() >= _OURS]
         if lines:
             print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - the log is this process's stderr
         if entries:

@@ -111,9 +111,14 @@ class Ownership:
                 self._parts.store,
                 scripts.acquire(sid, hold.token, self._channel, self._parts.lease_ms, named=named, patient=patient),
             )
-        except BaseException:
+        except (asyncio.CancelledError, *reads.AWAY):
             self._let_go(sid)
             raise
+        except Exception as broken:
+            # One session that cannot be read, say of a newer version, harms no other. It falls due again.
+            self._let_go(sid)
+            _tell("session.stuck", sid, broken)
+            return False
         if isinstance(owned, str):
             self._let_go(sid)
             return False
@@ -217,7 +222,12 @@ class Ownership:
             await asyncio.sleep(0.2)
 
     def _heed(self, message: str) -> None:
-        if gift := read_gift(message):
+        try:
+            gift = read_gift(message)
+        except Exception as broken:  # as in `take`: whoever can read the session takes it when this lease is over
+            log.error("gift.unreadable", error=type(broken).__name__, place=where_raised(broken))
+            return
+        if gift:
             self._accept(gift)
         elif hold := self._held.get(message):
             hold.wake.set()

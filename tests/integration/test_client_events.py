@@ -16,8 +16,10 @@ from tests.integration.fake_worker import fake_worker
 from tests.waiting import aeventually
 
 from errands_config import keys
+from errands_config.embedded import EmbeddedStore
 from errands_config.errors import ConfigError, NotFound, StoreUnreachable
 from errands_config.settings import Settings
+from errands_config.store import aio
 from errands_orchestrator import Client, Event
 from errands_orchestrator.models.model import Reply
 from errands_orchestrator.models.seen import SeenMessage
@@ -140,6 +142,38 @@ async def test_what_cannot_be_followed_is_said(client: Client) -> None:
         await kept(client, "s")
     with pytest.raises(NotFound):
         await client.position("s")
+
+
+async def test_who_follows_a_session_that_is_deleted_is_told(client: Client, astore: redis.asyncio.Redis) -> None:
+    session = await a_run(client)
+    position = await client.position(session)
+    async with asyncio.timeout(20), aclosing(client.events(session, since=position)) as events:
+        coming = asyncio.create_task(first(events))
+        await astore.delete(keys.session(session), keys.events(session))
+        with pytest.raises(NotFound):
+            await coming
+
+
+async def test_who_follows_events_waits_for_a_store_that_is_demoted_for_a_moment(
+    settings: Settings, tmp_path: Path
+) -> None:
+    with EmbeddedStore(tmp_path / "own", "durable") as own:
+        here, model = settings.at(own.url), answering(lambda _: Reply("done"))
+        async with aio(here) as store, Client(here, make_model=model) as client:
+            session = (await client.run_until_blocked(make_agent(), "go")).session
+            position = await client.position(session)
+            async with asyncio.timeout(20), aclosing(client.events(session, since=position)) as events:
+                coming = asyncio.create_task(first(events))
+                await aeventually(lambda: reading(store))
+                await store.replicaof("127.0.0.1", "1")
+                await store.replicaof("NO", "ONE")
+                await client.send(session, "again")
+                await client.resume(session)
+                assert (await coming).kind == "run.started"
+
+
+async def reading(store: redis.asyncio.Redis) -> bool:
+    return any("xread" in str(one["cmd"]) for one in await store.client_list())
 
 
 async def test_an_iterator_that_is_closed_gives_its_connection_back(

@@ -184,6 +184,20 @@ async def test_a_store_that_lost_the_group_gets_it_again(
     assert printed(capfd) == ["c1"]
 
 
+async def test_what_is_no_event_of_ours_is_passed_over(
+    scene: Scene, connection: redis.asyncio.Redis, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = EventLog(connection, "alive", stale_ms=0)
+    await log.open()
+    await connection.xadd(keys.EVENTS, {"kind": "somebody's"})
+    scene.ended()
+
+    await log.print_some()
+
+    assert printed(capfd) == ["c1"]
+    assert cast("Any", await connection.xpending(keys.EVENTS, GROUP))["pending"] == 0
+
+
 async def test_a_reader_that_has_not_ended_keeps_its_name(scene: Scene, connection: redis.asyncio.Redis) -> None:
     first, second = EventLog(connection, "first"), EventLog(connection, "second")
     await first.open()

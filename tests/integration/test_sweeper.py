@@ -296,3 +296,16 @@ async def test_settling_a_worker_leaves_the_calls_of_others_alone(scene: Scene, 
     await sweeper.sweep()
 
     assert (scene.state("c1"), scene.state("c2")) == ("orphaned", "running")
+
+
+async def test_a_call_of_a_lost_worker_that_cannot_be_read_keeps_no_other_from_its_end(
+    scene: Scene, sweeper: Sweeper
+) -> None:
+    for number in (1, 2, 3):
+        scene.running(f"c{number}", token=f"a{number}")
+    scene.store.hset(keys.call("c1"), "policy", "{")
+    scene.run(workers.settle("w1"))
+
+    await sweeper.sweep()
+
+    assert [scene.state(f"c{number}") for number in (1, 2, 3)] == ["running", "orphaned", "orphaned"]
