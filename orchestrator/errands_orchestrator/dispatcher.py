@@ -21,6 +21,7 @@ import structlog
 from celery import Celery
 from kombu.exceptions import BatchPublishError, OperationalError
 
+from errands_config.defects import where_raised
 from errands_config.scripts.calls import Republish
 from errands_config.wire import CallPolicy, TaskMessage
 
@@ -29,8 +30,8 @@ log = structlog.get_logger()
 BACKSTOP_SECONDS = 60.0
 """How long after a call's own limit Celery's comes."""
 
-AWAY = (OperationalError, BatchPublishError)
-"""What kombu raises of a broker that will be back by itself."""
+_AWAY = (OperationalError, BatchPublishError)
+"""What kombu means to raise of a broker that will be back by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,17 @@ def _embedded(form: dict[str, Any]) -> Any:
     return _embedded_of(form["body"])
 
 
+def _told(failed: Exception) -> str:
+    """What went wrong, for the log; of what is not meant to be raised, the place and not the text."""
+    return str(failed) if isinstance(failed, _AWAY) else f"{type(failed).__name__} at {where_raised(failed)}"
+
+
 class Dispatcher:
-    """Publishes through kombu, in one thread."""
+    """Publishes through kombu, in one thread.
+
+    Nothing that fails in there may fail anything else: a connection that is lost at the wrong moment makes kombu raise
+    all kinds of errors, such as AttributeError, and whatever is not sent is found and repeated, or was only a hint.
+    """
 
     def __init__(self, broker_url: str) -> None:
         self._app = Celery("errands", broker=broker_url, set_as_current=False)
@@ -146,17 +156,17 @@ class Dispatcher:
     def _nudge(self, cids: list[str]) -> None:
         try:
             self._app.control.revoke(cids)
-        except AWAY as away:
+        except Exception as failed:
             # Only a hint: the worker reads the wish with its next beat.
-            log.info("nudge.failed", count=len(cids), detail=str(away))
+            log.info("nudge.failed", count=len(cids), detail=_told(failed))
 
     def _send(self, publications: Sequence[Publication]) -> None:
         try:
             with self._app.producer_pool.acquire(block=True) as producer, producer.batch(max_size=200):
                 for publication in publications:
                     self._app.send_task(publication.task, producer=producer, **_options(publication))
-        except AWAY as away:
-            log.warning("publish.failed", count=len(publications), detail=str(away))
+        except Exception as failed:
+            log.warning("publish.failed", count=len(publications), detail=_told(failed))
 
     def close(self) -> None:
         """End the thread and the connections."""
