@@ -22,6 +22,7 @@ from redis.retry import Retry
 
 from errands_config.aio_connections import pool
 from errands_config.errors import ConfigError, StoreUnreachable
+from errands_config.not_now import NotNow, tell_apart
 from errands_config.settings import Settings
 from errands_config.shared_connection import BlockingClient, SharingClient
 
@@ -39,6 +40,8 @@ AIO_CONNECTIONS = 64
 """Most pipelines of one client at a time. Further ones wait; the library's own pool fails the 101st."""
 AIO_WAIT_SECONDS = 10.0
 """Longest wait for a free connection, then `redis.ConnectionError`: the store is as good as away."""
+
+tell_apart()
 
 
 class _Options(TypedDict):
@@ -157,6 +160,8 @@ def _trouble(error: Exception) -> str:
             return "refuses the login: check user and password in ERRANDS_REDIS_URL"
         case BusyLoadingError():
             return "is still reading its data: try again in a moment"
+        case NotNow():
+            return f"cannot do that just now ({error}): look at its own log"
         case ReadOnlyError():
             return "is a read-only replica: let ERRANDS_REDIS_URL name the primary"
         case OutOfMemoryError():

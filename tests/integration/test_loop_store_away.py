@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, MutableMapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis.asyncio
+from structlog.testing import capture_logs
 from tests.integration.errand import (
     answering,
     begin,
@@ -115,3 +117,29 @@ async def test_an_answer_that_could_not_be_committed_is_asked_for_again(
     assert question.text == "a question"
     assert await event_came(client, sid, "run.ended")
     assert await leftovers(client) == {}
+
+
+NOT_NOW = {
+    "a replica is missing": (
+        "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "NOREPLICAS",
+    ),
+    "it is demoted while somebody waits": ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "UNBLOCKED"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", NOT_NOW)
+async def test_an_orchestrator_waits_for_a_store_that_cannot_do_it_just_now(
+    why: str, quick: Settings, client: redis.asyncio.Redis
+) -> None:
+    begins, ends, word = NOT_NOW[why]
+    with capture_logs() as logs:
+        async with orchestrator(quick, make_model=answering(lambda _: Reply("done"))):
+            await run_ended(client, await begin(client, "before"))
+            await client.execute_command(*begins.split())
+            await aeventually(lambda: refused(logs, word), saying=word)
+            await client.execute_command(*ends.split())
+            await run_ended(client, await begin(client, "after"))
+
+
+async def refused(logs: Sequence[MutableMapping[str, Any]], word: str) -> bool:
+    return any(word in str(one.get("detail")) for one in logs)

@@ -25,9 +25,15 @@ def test_commands_are_few_and_an_unknown_one_says_which_there_are() -> None:
     assert isinstance(meaning("!"), Remark)
 
 
-@given(st.text())
-def test_every_line_means_something_or_is_blank(line: str) -> None:
-    assert (meaning(line) is None) == (not line.strip())
+@given(st.text(st.characters(exclude_categories=())))
+def test_every_line_means_something_that_can_be_sent_or_is_blank(line: str) -> None:
+    typed = meaning(line)
+    assert (typed is None) == (not clean(line).text.strip())
+    assert str(typed).encode()
+
+
+def test_what_a_terminal_pastes_that_is_no_text_is_marked() -> None:
+    assert meaning("caf\udce9\r\nau lait\x07") == Message("caf\ufffd\nau lait")
 
 
 def queued(*texts: str, upto: int | None = None) -> tuple[Queued, ...]:

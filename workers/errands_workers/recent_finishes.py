@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from typing import Any, TypeAlias
 
 import redis
 
-from errands_config.scripts.attempts import Finished
 from errands_config.scripts.script import Invocation, run
 
 KEPT_SECONDS = 5.0
@@ -21,16 +21,20 @@ KEPT_CHARACTERS = 16 * 1024 * 1024
 """Of all of them together; of more, the newest."""
 
 
+Entered: TypeAlias = Invocation[Any]
+"""What ended an attempt: the end of its call, or that it waits for somebody outside."""
+
+
 class RecentFinishes:
-    """Finishes of the last seconds; safe from any thread."""
+    """What ended attempts in the last seconds; safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: deque[tuple[float, Invocation[Finished]]] = deque()
+        self._kept: deque[tuple[float, Entered]] = deque()
         self._characters = 0
         self._run_id = ""
 
-    def add(self, finish: Invocation[Finished]) -> None:
+    def add(self, finish: Entered) -> None:
         """Keep one that the store has answered."""
         with self._lock:
             self._kept.append((time.monotonic(), finish))
@@ -65,5 +69,5 @@ class RecentFinishes:
         self._characters -= _size(finish)
 
 
-def _size(finish: Invocation[Finished]) -> int:
+def _size(finish: Entered) -> int:
     return sum(len(part) for part in finish.args if isinstance(part, str))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from errands_config.text import clean
+
 HELP = """\
   TEXT          say it to the agent: it is heard with its next answer
   !TEXT         say it at once: the agent lets go of what it waits for
@@ -47,7 +49,8 @@ Typed: TypeAlias = Message | CancelOne | ListCalls | Remark
 
 
 def meaning(line: str) -> Typed | None:
-    """What a line asks for; None for a blank one."""
+    """What a line asks for; None for a blank one. A terminal may hand over bytes that are no text."""
+    line = clean(line).text
     if not line.strip():
         return None
     if line.startswith("!"):
