@@ -37,8 +37,9 @@ mutants: .venv/.ready ## break the code in named ways; each must turn a test red
 
 SEED ?= 1
 MINUTES ?= 3
+ARGS ?=
 faults: .venv/.ready ## kill, freeze and cut off every part by a seed: SEED=1 MINUTES=3
-	@$(BIN)/python -m tests.faults --seed $(SEED) --minutes $(MINUTES)
+	@$(BIN)/python -m tests.faults --seed $(SEED) --minutes $(MINUTES) $(ARGS)
 
 bench: .venv/.ready ## measure against Celery, alternately in one run
 	@$(BIN)/python -m bench

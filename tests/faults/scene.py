@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults.kit.conversation import Plan, Scenario, agent
+from tests.faults.kit.agents import agent
+from tests.faults.kit.conversation import Plan, Scenario
 from tests.faults.kit.deployment import Deployment, Starter, a_deployment
 from tests.faults.kit.evidence import CallEvidence, Evidence, gather
 from tests.faults.kit.key_owners import leaks

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faults.kit.agents import TOOLS, WRAPPED
 from tests.faults.kit.code_copy import shas, with_stepped_clock
-from tests.faults.kit.conversation import TOOLS, plan_of, storm_scenario
+from tests.faults.kit.conversation import plan_of, storm_scenario
+from tests.faults.kit.deeds import deeds
 from tests.faults.kit.effects import Effects
 from tests.faults.kit.evidence import defects_in
 from tests.faults.kit.key_owners import owner_of
@@ -78,13 +80,13 @@ def test_a_fault_goes_to_the_role_that_met_it_least_and_that_has_somebody() -> N
 
 def test_a_kind_is_aimed_at_each_of_its_windows_in_turn_and_first_at_the_one_that_was_missed() -> None:
     tried: Counter[tuple[Kind, Window]] = Counter()
-    hit = Counter({Window.PUBLISHED: 3, Window.CLAIMED: 0, Window.RUNNING: 5, Window.FINISHED: 1})
+    hit = Counter({Window.PUBLISHED: 3, Window.CLAIMED: 0, Window.RUNNING: 5, Window.DEFERRED: 9, Window.FINISHED: 1})
     aimed: list[Window] = []
-    for _ in range(4):
+    for _ in range(5):
         aimed.append(aim_of(Kind.KILL_POOL, "worker", tried, hit))
         tried[Kind.KILL_POOL, aimed[-1]] += 1
 
-    assert aimed == [Window.CLAIMED, Window.FINISHED, Window.PUBLISHED, Window.RUNNING]
+    assert aimed == [Window.CLAIMED, Window.FINISHED, Window.PUBLISHED, Window.RUNNING, Window.DEFERRED]
 
 
 def test_every_kind_is_in_one_rotation_and_every_window_can_be_aimed_at() -> None:
@@ -104,8 +106,25 @@ def test_a_plan_has_ten_calls_of_known_tools_with_keys_of_their_own(seed: int, n
     calls = [call for turn in plan_of(seed, number) for call in turn]
 
     assert len(calls) == len({call.key for call in calls}) == 10
-    assert {call.tool for call in calls} <= set(TOOLS)
+    assert {call.tool for call in calls} <= {*TOOLS, *WRAPPED}
     assert plan_of(seed, number) == plan_of(seed, number)
+
+
+def test_the_clerk_answers_every_call_once_twice_in_two_ways_or_with_a_cancel_by_the_seed() -> None:
+    done = [deeds("1", f"k{number}.", "hook") for number in range(300)]
+    pairs = [pair for pair in done if len(pair) == 2]
+
+    assert done == [deeds("1", f"k{number}.", "hook") for number in range(300)]
+    assert {deed.verb for pair in done for deed in pair} == {"complete", "fail", "deny", "approve", "cancel"}
+    assert len(done) > len(pairs) > 100
+    assert any(one.verb == two.verb and one.text == two.text for one, two in pairs)
+    assert any(one.verb == two.verb and one.text != two.text for one, two in pairs)
+
+
+def test_the_clerk_gives_no_leave_for_a_tool_that_deferred_itself() -> None:
+    first = [deeds("1", f"k{number}.", "tool")[0] for number in range(300)]
+
+    assert {deed.verb for deed in first} == {"complete", "fail", "deny"}
 
 
 def test_the_model_of_a_storm_is_slow_now_and_then() -> None:
@@ -155,9 +174,13 @@ def test_a_log_tells_of_defects_and_celerys_lost_connections_are_none(tmp_path: 
         '{"level":"error","kind":"session.stuck"}\n'
         '{"level":"error","logger":"celery.worker","message":"Cannot connect"}\n'
         '{"level":"warning","kind":"store.away"}\nTraceback (most recent call last):\n'
+        "  + Exception Group Traceback (most recent call last):\n"
+        "errands: internal error: KeyError: 'x' (loop.py:7)\n"
     )
 
     assert list(defects_in([log])) == [
         'o1: {"level":"error","kind":"session.stuck"}',
         "o1: Traceback (most recent call last):",
+        "o1:   + Exception Group Traceback (most recent call last):",
+        "o1: errands: internal error: KeyError: 'x' (loop.py:7)",
     ]

@@ -57,7 +57,7 @@ def test_a_run_in_which_all_went_right_has_no_findings() -> None:
     ("call", "said"),
     [
         (replace(DIRECT, starts=(1, 1)), "was started 2 times, allowed are 1"),
-        (replace(AGAIN, starts=(1, 1, 2)), "an attempt was started twice"),
+        (replace(AGAIN, starts=(1, 1, 2)), "was started 2 times in attempt 1, allowed are 1"),
         (replace(AGAIN, starts=(1, 2, 3, 4)), "was started 4 times, allowed are 3"),
         (replace(AGAIN, ends=(1,)), "completed by attempt 2, whose tool never came to its end"),
         (replace(DIRECT, end_events=("completed", "completed")), "the end events"),

@@ -19,6 +19,7 @@ PATIENCE_SECONDS = 2.5
 _COMMANDS: Mapping[Window, tuple[tuple[str, Side], ...]] = {
     Window.PUBLISHED: (("claim", "request"),),
     Window.CLAIMED: (("claim", "answer"),),
+    Window.DEFERRED: (("defer", "answer"),),
     Window.FINISHED: (("finish", "request"), ("finish", "answer")),
     Window.MAIL: (("", "push"), ("", "push"), ("acquire", "request")),
     Window.COMMITTED: (("commit", "answer"),),

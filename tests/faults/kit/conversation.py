@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
+from tests.faults.kit.agents import TOOLS, WRAPPED, storm_agents
+
 from errands_orchestrator.testing.strict import Call, Received, Say, StrictEndpoint
 
-TIMES = 2
-"""How often a marked call may be started again."""
-
-TOOLS = tuple(f"{kind}_{name}" for kind in ("bash", "py") for name in ("once", "again", "step_once", "step_again"))
 _SIZES = ((4, 3, 2, 1), (1, 4, 4, 1), (3, 3, 4), (2, 2, 2, 2, 2), (5, 5))
 _SECONDS = (0.02, 0.2, 0.5, 1.0, 2.0, 3.0)
 _SLOW_SHARE = 0.15
+_WRAPPED_SHARE = 0.35
 _NUMBER = re.compile(r"errand (\d+)")
 
 
@@ -62,8 +61,12 @@ def plan_of(seed: int, number: int) -> Plan:
     made: list[tuple[Planned, ...]] = []
     for turn, size in enumerate(numbers.choice(_SIZES)):
         keys = [f"k{number}-{turn}-{position}." for position in range(size)]
-        made.append(tuple(Planned(numbers.choice(TOOLS), key, numbers.choice(_SECONDS)) for key in keys))
+        made.append(tuple(Planned(_tool(numbers), key, numbers.choice(_SECONDS)) for key in keys))
     return tuple(made)
+
+
+def _tool(numbers: Random) -> str:
+    return numbers.choice(WRAPPED if numbers.random() < _WRAPPED_SHARE else TOOLS)
 
 
 def first_message(number: int) -> str:
@@ -125,37 +128,3 @@ def _turns(messages: Sequence[Mapping[str, object]]) -> int:
 
 def _pause(numbers: Random) -> float:
     return numbers.uniform(2.5, 6) if numbers.random() < _SLOW_SHARE else numbers.uniform(0.01, 0.15)
-
-
-def storm_agents() -> dict[str, dict[str, object]]:
-    """The agents of a fault run, by slug. They differ in when they hand back to the model."""
-    strategies: dict[str, object] = {
-        "any": "yieldOnAnyProgress",
-        "all": "yieldWhenAllDone",
-        "timed": {"tag": "yieldOnTimeout", "milliseconds": 400},
-    }
-    limits = {"timed": ["few"]}
-    return {slug: agent(slug, strategy, sharedLimits=limits.get(slug, [])) for slug, strategy in strategies.items()}
-
-
-def agent(
-    slug: str, strategy: object = "yieldOnAnyProgress", *, times: int = TIMES, **more: object
-) -> dict[str, object]:
-    """An agent with all tools: those with `step` in their name are waited for, those that end on `again` marked."""
-    dispositions: dict[str, dict[str, object]] = {name: {"tag": "runSync"} for name in TOOLS if "step" in name}
-    dispositions["bash_again"] = {"tag": "runAsync", "queue": "bash"}
-    dispositions["py_once"] = {"tag": "runAsync", "attachSeconds": 0}
-    rules = [{"tool": name, "disposition": disposition} for name, disposition in dispositions.items()]
-    marked = {"match": {"tool": "*_again"}, "decorators": [{"tag": "rerunOnRestart", "times": times}]}
-    return {
-        "slug": slug,
-        "executionMode": "asynchronous",
-        "asyncYieldStrategy": strategy,
-        "tools": ["bash_*", "py_*"],
-        "toolCallPolicyConfig": {"default": {"tag": "runAsync"}, "rules": rules, "wrappers": [marked]},
-        **more,
-    }
-
-
-LIMITS = json.dumps({"few": {"concurrency": 4}})
-"""The shared limit that one of the agents is under."""

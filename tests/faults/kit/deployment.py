@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from tests.faults.kit.agents import LIMITS
 from tests.faults.kit.code_copy import ROOT, copy_code, with_stepped_clock
-from tests.faults.kit.conversation import LIMITS, Endpoint, Scenario, first_message
-from tests.faults.kit.effects import EFFECTS_VARIABLE, Effects, write_scripts
+from tests.faults.kit.conversation import Endpoint, Scenario, first_message
+from tests.faults.kit.effects import EFFECTS_VARIABLE, Effects, write_hooks, write_scripts
 from tests.faults.kit.member import Member, Orchestrator, Worker
 from tests.faults.kit.processes import RUN_VARIABLE, WORKER_VARIABLE, marked, send
 from tests.faults.kit.relay import Relays
@@ -41,6 +42,8 @@ class Deployment:
 
     folder: Path
     mark: str
+    variables: Mapping[str, str]
+    """The environment of its processes."""
     database: EmbeddedStore
     store: redis.Redis
     """The store itself, past every relay."""
@@ -93,11 +96,12 @@ def a_deployment(
     """A deployment with a worker for each text of queues; nothing of it runs until it is started, nor afterwards."""
     code = copy_code(folder / "code")
     effects = folder / "effects"
-    scripts = write_scripts(folder / "tools", effects)
+    scripts, hooks = write_scripts(folder / "tools", effects), write_hooks(folder / "hooks")
     mark, endpoint, relays = secrets.token_hex(8), Endpoint(scenario), Relays()
     with EmbeddedStore(folder / "home", "durable") as database, endpoint.strict:
         variables = _environment(code, effects, mark) | endpoint.strict.environment
-        served = ("worker", "--tools", str(scripts), "--module", "tests.faults.kit.tools", "--slots", str(slots))
+        offered = ("--tools", str(scripts), "--module", "tests.faults.kit.tools", "--hooks", str(hooks))
+        served = ("worker", *offered, "--slots", str(slots))
         with plain(Settings(redis_url=database.url, home=folder / "home")) as store:
 
             def relay() -> Any:
@@ -109,8 +113,9 @@ def a_deployment(
                 for n, names in enumerate(queues, 1)
             ]
             deployment = Deployment(
-                folder, mark, database, store, scenario, endpoint, Effects(effects), tuple(steps), tuple(works)
-            )
+                folder, mark, variables, database, store, scenario, endpoint, Effects(effects), tuple(steps),
+                tuple(works),
+            )  # fmt: skip
             try:
                 yield deployment
             finally:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.faults.kit.agents import TOOLS, WRAPPED
+
 EFFECTS_VARIABLE = "FAULTS_EFFECTS"
 """Where functions find the file; scripts have it in their text."""
 
-SCRIPTS = ("once", "again", "step_once", "step_again")
-"""Slugs of the scripts: `again` may be started again, `step` is waited for by its session's step."""
 
 _SCRIPT = """#!/bin/sh
 [ "$1" = describe ] && echo '{description}' && exit
 echo "start $ERRANDS_TOOL_CALL_ID $ERRANDS_ATTEMPT" >> '{file}'
 sleep "$3"
+{fault}
 echo "end $ERRANDS_TOOL_CALL_ID $ERRANDS_ATTEMPT" >> '{file}'
 echo "effect $2 of attempt $ERRANDS_ATTEMPT"
 """
+
+
+_FIRST_TRY_FAILS = """[ "$(grep -c "^start $ERRANDS_TOOL_CALL_ID $ERRANDS_ATTEMPT$" '{file}')" -gt 1 ] || exit 1"""
+_HOOKS = {
+    "ask": {"action": "defer", "reason": "the hook wants the clerk's leave"},
+    "pass": {"action": "continue"},
+    "note": {"action": "annotate", "text": "the hook has seen it"},
+}
 
 
 @dataclass(slots=True)
@@ -48,11 +58,26 @@ class Effects:
 def write_scripts(folder: Path, effects: Path) -> Path:
     """Make the folder of scripts that append to this file; answers the folder."""
     folder.mkdir()
-    for slug in SCRIPTS:
-        script = folder / slug
-        script.write_text(_SCRIPT.format(description=json.dumps(_description(slug)), file=effects))
-        script.chmod(0o755)
+    for name in (*TOOLS, *WRAPPED):
+        kind, _, slug = name.partition("_")
+        if kind == "bash":
+            fault = _FIRST_TRY_FAILS.format(file=effects) if "flaky" in slug else ""
+            described = json.dumps(_description(slug))
+            _write(folder / slug, _SCRIPT.format(description=described, file=effects, fault=fault))
     return folder
+
+
+def write_hooks(folder: Path) -> Path:
+    """Make the folder of hooks; answers the folder."""
+    folder.mkdir()
+    for name, answer in _HOOKS.items():
+        _write(folder / name, f"#!/bin/sh\ncat > /dev/null\necho {shlex.quote(json.dumps(answer))}\n")
+    return folder
+
+
+def _write(script: Path, text: str) -> None:
+    script.write_text(text)
+    script.chmod(0o755)
 
 
 def _description(slug: str) -> dict[str, object]:

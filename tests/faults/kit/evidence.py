@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import redis
+from tests.faults.kit.answers import Answer
 from tests.faults.kit.conversation import Endpoint, Scenario
 from tests.faults.kit.effects import Effects
 
 from errands_config import keys
-from errands_config.wire import CallPolicy, CallState
+from errands_config.wire import CallPolicy, CallState, Retries
 
 Message = Mapping[str, object]
-_ERROR = re.compile(r'"level": ?"error"|^Traceback')
+Answers = Mapping[str, tuple[Answer, ...]]
+"""By call."""
+NO_ANSWERS: Answers = {}
+_ERROR = re.compile(r'"level": ?"error"|^[ +|]*(Exception Group )?Traceback|^errands: internal error')
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,12 @@ class CallEvidence:
     end_events: tuple[str, ...] = ()
     late: int = 0
     """Finishes that were refused."""
+    tries: int = 1
+    """How often its tool may be started inside one attempt."""
+    deferrals: int = 0
+    """How often it was deferred."""
+    answers: tuple[Answer, ...] = ()
+    """What the clerk answered, and what came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,12 @@ class Evidence:
 
 
 def gather(
-    store: redis.Redis, numbers: Mapping[int, str], scenario: Scenario, endpoint: Endpoint, effects: Effects
+    store: redis.Redis,
+    numbers: Mapping[int, str],
+    scenario: Scenario,
+    endpoint: Endpoint,
+    effects: Effects,
+    answers: Answers = NO_ANSWERS,
 ) -> tuple[SessionEvidence, ...]:
     """Read what there is of these sessions (number -> id)."""
     effects.look()
@@ -89,7 +105,7 @@ def gather(
             SessionEvidence(
                 number=number, id=sid, status=head[0] or "", cause=_cause(head[1]),
                 planned=sum(map(len, scenario.plan(number))), messages=tuple(heard.get(number, ())),
-                calls=_calls(store, number, sid, effects),
+                calls=_calls(store, number, sid, effects, answers),
             )
         )  # fmt: skip
     return tuple(found)
@@ -99,10 +115,12 @@ def _cause(snapshot: str | None) -> str:
     return str(json.loads(snapshot).get("cause") or "") if snapshot else ""
 
 
-def _calls(store: redis.Redis, number: int, sid: str, effects: Effects) -> tuple[CallEvidence, ...]:
+def _calls(store: redis.Redis, number: int, sid: str, effects: Effects, answers: Answers) -> tuple[CallEvidence, ...]:
     ends = _end_events(store, sid)
     cids: Any = store.zrange(keys.calls(sid), 0, -1)
-    return tuple(_call(store, number, cid, ends.get(cid, []), effects) for cid in cids)
+    return tuple(
+        replace(_call(store, number, cid, ends.get(cid, []), effects), answers=answers.get(cid, ())) for cid in cids
+    )
 
 
 def _end_events(store: redis.Redis, sid: str) -> dict[str, list[str]]:
@@ -122,16 +140,19 @@ def _final_word(kind: str) -> str:
 def _call(store: redis.Redis, number: int, cid: str, ends: list[str], effects: Effects) -> CallEvidence:
     fields: Any = store.hgetall(keys.call(cid))
     arguments = cast("dict[str, object]", json.loads(fields["arguments"]))
+    policy = CallPolicy.model_validate_json(fields["policy"])
     return CallEvidence(
         id=cid, session=number, tool=fields["tool"], provider_id=fields["provider_id"], key=str(arguments["key"]),
         state=fields["state"], attempt=int(fields["attempt"]),
-        times=CallPolicy.model_validate_json(fields["policy"]).rerun_times, starts=tuple(effects.starts[cid]),
+        times=policy.rerun_times, starts=tuple(effects.starts[cid]),
         ends=tuple(effects.ends[cid]), end_events=tuple(ends), late=int(fields.get("late") or 0),
+        tries=math.prod(1 + layer.count for layer in policy.around if isinstance(layer, Retries)),
+        deferrals=int(fields.get("nonce") or 0),
     )  # fmt: skip
 
 
 def defects_in(logs: Iterable[Path]) -> Iterator[str]:
-    """Tracebacks in logs, and the lines that say `error`; but for Celery's own, which call a lost connection so."""
+    """Tracebacks, last words and `error` lines in logs; but for Celery's own, which call a lost connection so."""
     for log in logs:
         lines = dict.fromkeys(log.read_text(errors="replace").splitlines())
         yield from (f"{log.stem}: {line[:300]}" for line in lines if _ERROR.search(line) and '"logger"' not in line)

@@ -24,6 +24,8 @@ STORE_AWAY_SECONDS = 2.0
 _TRIES = 3
 """How often an ambush that caught something else is laid again."""
 
+_DONE = {"defer": Window.DEFERRED, "finish": Window.FINISHED}
+
 Look = Callable[[], list[Seen]]
 
 
@@ -175,6 +177,6 @@ class Harm:
         return {one for one in seen if one.channel in member.relay.channels}
 
     def _answered(self, held: Held) -> list[Window]:
-        """A finish whose answer was stopped: the record is final, the worker does not know."""
-        is_final = held.script == "finish" and held.trap and held.trap.side == "answer" and held.caught
-        return [Window.FINISHED] if is_final else []
+        """An end or a deferral whose answer was stopped: it is in the record, and the worker does not know."""
+        is_done = held.trap and held.trap.side == "answer" and held.caught
+        return [_DONE[held.script]] if is_done and held.script in _DONE else []

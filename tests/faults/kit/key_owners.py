@@ -18,9 +18,10 @@ _DEPLOYMENT = {
     keys.STORE, keys.SESSIONS, keys.DUE, keys.BELL, keys.QUEUES, keys.WATCH, keys.WORKERS, keys.SETTLED, keys.AGENTS,
     keys.EVENTS, keys.SWEEP,
 }  # fmt: skip
+_OF_SESSION = "log|mail|events|calls|names|handles|idempotency"
 _BY_NAME: tuple[tuple[re.Pattern[str], Owner], ...] = (
-    (re.compile(rf"errands:s:{_ID}(?::(?:log|mail|events|calls|names|mail:[0-9a-f]{{40}}))?"), "session"),
-    (re.compile(rf"errands:c:{_ID}(?::progress)?"), "call"),
+    (re.compile(rf"errands:s:{_ID}(?::(?:{_OF_SESSION}|mail:[0-9a-f]{{40}}))?"), "session"),
+    (re.compile(rf"errands:c:{_ID}(?::(?:progress|output))?"), "call"),
     (re.compile(rf"errands:w:{_ID}(?::(?:calls|wishes))?"), "worker"),
     (re.compile(rf"errands:catalogue:{_ID}"), "worker"),
     (re.compile(r"errands:limit:([A-Za-z0-9_-]+)(?::(?:waiting|starts))?"), "limit"),

@@ -12,6 +12,7 @@ class Window(StrEnum):
     PUBLISHED = "published, not claimed"
     CLAIMED = "claimed, not started"
     RUNNING = "running"
+    DEFERRED = "deferred, not answered"
     FINISHED = "finished, not answered"
     MAIL = "mail, not read"
     COMMITTED = "committed, not sent"
@@ -38,7 +39,7 @@ class Kind(StrEnum):
 
 Role: TypeAlias = Literal["orchestrator", "worker"]
 
-_OF_CALLS: Final = (Window.PUBLISHED, Window.CLAIMED, Window.RUNNING, Window.FINISHED)
+_OF_CALLS: Final = (Window.PUBLISHED, Window.CLAIMED, Window.RUNNING, Window.DEFERRED, Window.FINISHED)
 _OF_SESSIONS: Final = (Window.MAIL, Window.COMMITTED, Window.SENT)
 WINDOWS_OF: Final[dict[Role, tuple[Window, ...]]] = {"worker": _OF_CALLS, "orchestrator": _OF_SESSIONS}
 

@@ -15,6 +15,7 @@ from tests.faults.kit.ambush import Ambush
 from tests.faults.kit.code_copy import shas
 from tests.faults.kit.conversation import storm_scenario
 from tests.faults.kit.deployment import Deployment, Starter, a_deployment
+from tests.faults.kit.desk import Desk
 from tests.faults.kit.evidence import Evidence, defects_in, gather
 from tests.faults.kit.harm import Harm
 from tests.faults.kit.key_owners import leaks
@@ -148,18 +149,20 @@ class Storm:
         states: list[Any] = [store.hget(keys.session(sid), "status") for sid in self._starter.sessions.values()]
         return all(state == "idle" for state in states)
 
-    def evidence(self) -> Evidence:
+    def evidence(self, desk: Desk) -> Evidence:
         """What is left, first with every process still there, then with all of them stopped."""
         deployment = self._deployment
+        strays = desk.close()
         sessions = gather(
-            deployment.store, self._starter.sessions, deployment.scenario, deployment.endpoint, deployment.effects
-        )
-        strays = self._left(deployment.begun_for_calls, _STRAY_SECONDS)
+            deployment.store, self._starter.sessions, deployment.scenario, deployment.endpoint, deployment.effects,
+            desk.answers(),
+        )  # fmt: skip
+        strays += self._left(deployment.begun_for_calls, _STRAY_SECONDS)
         lost = leaks(deployment.store)
         strays += self._stopped()
         refusals = tuple(deployment.endpoint.strict.refusals)
         every = dict.fromkeys([*lost, *leaks(deployment.store)])
-        defects = defects_in(member.log for member in deployment.members)
+        defects = defects_in([desk.log, *(member.log for member in deployment.members)])
         return Evidence(sessions, refusals, tuple(strays), tuple(every), tuple(defects))
 
     def _left(self, find: Callable[[], list[int]], seconds: float) -> list[str]:
@@ -178,10 +181,11 @@ def run_storm(weather: Weather, folder: Path, say: Callable[[str], None] = print
     """One whole run in a folder of its own."""
     with a_deployment(folder, storm_scenario(weather.seed)) as deployment:
         deployment.start()
+        desk = Desk(deployment, weather.seed)
         storm = Storm(deployment, weather, say)
         storm.rage()
         settled_in = storm.calm()
-        evidence = storm.evidence()
+        evidence = storm.evidence(desk)
         ends = Counter(f"{member.name} with {code}" for member in deployment.members for code in member.ended_by_itself)
         return Report(
             weather.seed, weather.minutes, tuple(storm.strikes), evidence, tuple(findings(evidence)),

@@ -62,6 +62,10 @@ def last_line(report: Report) -> str:
     missed = [window.value for window in Window if not hits(strikes)[window]]
     states = ", ".join(f"{count} {state}" for state, count in Counter(call.state for call in calls).most_common())
     again, late = sum(call.attempt > 1 for call in calls), sum(call.late for call in calls)
+    deferred, refused = (
+        sum(call.deferrals for call in calls),
+        sum(not it.is_taken for call in calls for it in call.answers),
+    )
     verdict = "held" if report.held else f"{len(report.findings)} FINDINGS, again: make faults SEED={report.seed}"
     return "; ".join(
         (
@@ -70,6 +74,7 @@ def last_line(report: Report) -> str:
             f"windows missed: {', '.join(missed) or 'none'}",
             f"{len(report.evidence.sessions)} sessions, {len(calls)} calls ({states})",
             f"{again} run again, {late} late finishes refused",
+            f"{deferred} deferred, {refused} answers to them refused",
             f"settled in {report.settled_in:.0f} s: {verdict}",
         )
     )

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from pathlib import Path
 
 from tests.faults.kit.effects import EFFECTS_VARIABLE
 
@@ -25,6 +26,12 @@ def _work(key: str, seconds: float, ctx: ToolContext) -> str:
     time.sleep(seconds)
     _mark("end", ctx)
     return f"effect {key} of attempt {ctx.attempt}"
+
+
+def _fails(ctx: ToolContext) -> bool:
+    """Whether this is the first try of its attempt."""
+    line = f"start {ctx.call_id} {ctx.attempt}"
+    return Path(os.environ[EFFECTS_VARIABLE]).read_text().splitlines().count(line) == 1
 
 
 @tool(queue="python")
@@ -58,5 +65,44 @@ async def py_step_again(key: str, seconds: float, ctx: ToolContext) -> str:
     """Leave a mark while the step waits, on the event loop."""
     _mark("start", ctx)
     await asyncio.sleep(seconds)
+    _mark("end", ctx)
+    return f"effect {key} of attempt {ctx.attempt}"
+
+
+@tool(queue="python")
+def py_asked_again(key: str, seconds: float, ctx: ToolContext) -> str:
+    """Leave a mark, if somebody gives leave."""
+    return _work(key, seconds, ctx)
+
+
+@tool(queue="python")
+def py_gated_once(key: str, seconds: float, ctx: ToolContext) -> str:
+    """Leave a mark, if a hook lets it."""
+    return _work(key, seconds, ctx)
+
+
+@tool(queue="python")
+def py_later_once(key: str, seconds: float, ctx: ToolContext) -> str:
+    """Begin, and leave the rest to somebody outside."""
+    _mark("start", ctx)
+    ctx.sleep(seconds)
+    ctx.defer("the clerk goes on with it")
+
+
+@tool(queue="python")
+async def py_later_again(key: str, seconds: float, ctx: ToolContext) -> str:
+    """Begin on the event loop, and leave the rest to somebody outside."""
+    _mark("start", ctx)
+    await asyncio.sleep(seconds)
+    ctx.defer("the clerk goes on with it")
+
+
+@tool(queue="python")
+def py_flaky_once(key: str, seconds: float, ctx: ToolContext) -> str:
+    """Fail first, then leave a mark."""
+    _mark("start", ctx)
+    time.sleep(seconds)
+    if _fails(ctx):
+        raise RuntimeError("the first try fails")
     _mark("end", ctx)
     return f"effect {key} of attempt {ctx.attempt}"

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tests.faults.kit.evidence import CallEvidence, Evidence, SessionEvidence, texts_of
+from tests.faults.kit.outside import of_deferred, of_reading
 
 from errands_config.wire import CallState
 
 _NOTICE = re.compile(r"^tool_call_id (\S+) \(\w+\) ", re.MULTILINE)
 _SAID_OF = {
     CallState.ORPHANED: "tool call orphaned",
-    CallState.FAILED: "async tool call failed",
+    CallState.FAILED: "tool call failed",
     CallState.TIMED_OUT: "timed out",
 }
 """What the model is told of an end, beside `completed`."""
@@ -62,7 +63,9 @@ def _told_once(session: SessionEvidence, call: CallEvidence, told: Counter[str])
     wanted = 1 if _is_placeholder(answers[0]) else 0
     if told[call.provider_id] != wanted:
         yield f"{told[call.provider_id]} notices where {wanted} should be; it is {call.state}"
-    said = sum(text.count(f"effect {call.key}") for text in texts_of(session.messages, "tool", "user"))
+    seen = [*texts_of(session.messages, "tool", "user")]
+    yield from of_reading(call, seen)
+    said = sum(text.count(f"effect {call.key}") for text in seen)
     if said != (call.state == CallState.COMPLETED):
         yield f"its result stands {said} times in what the model saw; it is {call.state}"
     if _SAID_OF.get(CallState(call.state), "") not in (_notice_of(session, call) if wanted else answers[0]):
@@ -92,11 +95,15 @@ def of_call(call: CallEvidence) -> Iterator[str]:
         yield f"{name} has not ended: it is {call.state}"
     if len(call.end_events) != 1 or call.end_events[0] != call.state:
         yield f"{name} is {call.state} and has the end events {call.end_events}"
-    if len(call.starts) > call.times + 1:
-        yield f"{name} was started {len(call.starts)} times, allowed are {call.times + 1}"
-    if len(set(call.starts)) < len(call.starts):
-        yield f"{name}: an attempt was started twice: {call.starts}"
-    if call.state == CallState.COMPLETED and call.attempt not in call.ends:
+    yield from (f"{name} {wrong}" for wrong in (*_of_starts(call), *of_deferred(call)))
+    is_answered = any(answer.is_taken and answer.verb == "complete" for answer in call.answers)
+    if call.state == CallState.COMPLETED and not is_answered and call.attempt not in call.ends:
         yield f"{name} is completed by attempt {call.attempt}, whose tool never came to its end"
-    if call.state == CallState.CANCELLED:
-        yield f"{name} was cancelled, though nobody asked for it"
+
+
+def _of_starts(call: CallEvidence) -> Iterator[str]:
+    if len(call.starts) > (call.times + 1) * call.tries:
+        yield f"was started {len(call.starts)} times, allowed are {(call.times + 1) * call.tries}"
+    for attempt, count in Counter(call.starts).items():
+        if count > call.tries:
+            yield f"was started {count} times in attempt {attempt}, allowed are {call.tries}"
