@@ -1,4 +1,4 @@
-"""`make bench`: every figure, in one run. Prints a table and writes `bench/results.json`."""
+"""`make bench`: every figure, in one run. Prints them, writes `bench/results.json` and renews docs/performance.md."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bench import page
 from bench.cancel import cancel
 from bench.cpu import busy_share
 from bench.dispatch import dispatch
@@ -16,6 +17,7 @@ from bench.in_flight import in_flight
 from bench.one_call import one_call
 from bench.parked import parked
 from bench.policy import policy
+from bench.router.part import router
 from bench.scaling import scaling
 from bench.stage import own_store, product_worker, stage
 from bench.step_cpu import step_cpu
@@ -26,6 +28,8 @@ RESULTS = Path(__file__).with_name("results.json")
 SLOTS = 2
 BUSY = 0.25
 """Share of the machine used by others beyond which figures are not to be trusted much."""
+
+_KEPT = "keeps nothing, but that router renews its table and picture in docs/"
 
 
 def _one_call() -> Iterator[Figure]:
@@ -72,21 +76,24 @@ def _policy() -> Iterator[Figure]:
 PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "one_call": _one_call, "dispatch": _dispatch, "step_cpu": _step_cpu, "cancel": _cancel, "parked": _parked,
     "waking": _waking, "in_flight": _in_flight, "scaling": scaling, "policy": _policy,
+    "router": router,
 }  # fmt: skip
 
 
 def main() -> None:
     """Run all parts, or those that are named."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; writes no file")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; {_KEPT}")
     names = parser.parse_args().parts or list(PARTS)
     if unknown := set(names) - PARTS.keys():
         parser.error(f"no part {min(unknown)!r}")
     before, began = busy_share(), time.monotonic()
     figures = [figure for name in names for figure in _told(name)]
-    print(table(figures), "", notes(figures), "", _circumstances(before, time.monotonic() - began), sep="\n")
+    told = "\n\n".join((table(figures), _circumstances(before, time.monotonic() - began), notes(figures)))
+    print(told)
     if len(names) == len(PARTS):
         write(RESULTS, figures)
+        page.renew("run", told)
 
 
 def _told(name: str) -> list[Figure]:
@@ -97,7 +104,7 @@ def _told(name: str) -> list[Figure]:
 def _circumstances(before: float, seconds: float) -> str:
     after = busy_share()
     said = f"{seconds:.0f} s; of the machine others used {before:.0%} before the run and {after:.0%} behind it"
-    return f"{said}: too much to trust single figures" if max(before, after) > BUSY else said
+    return f"{said}: too much to trust single figures." if max(before, after) > BUSY else f"{said}."
 
 
 if __name__ == "__main__":

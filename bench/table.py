@@ -17,7 +17,11 @@ _VERDICT = {True: "holds", False: "MISSED", None: ""}
 
 def table(figures: Iterable[Figure]) -> str:
     """Aligned Markdown: ratios are of medians, `product` and `baseline` medians of one call in ms."""
-    rows = [_HEAD, *map(_row, figures)]
+    return aligned([_HEAD, *map(_row, figures)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose first row is its head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
