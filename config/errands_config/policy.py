@@ -152,6 +152,7 @@ def _rule(agent: Agent, disposition: Disposition, limits: Mapping[str, SharedLim
         queue_timeout_seconds=agent.queue_timeout_seconds,
         limits=tuple(limits[name] for name in agent.shared_limits if name in limits),
         may_defer=asynchronous,
+        keeps_output="get-tool-call-result" in agent.capabilities,
     )
     if asynchronous:
         policy = policy.model_copy(update=_in_background(plain))

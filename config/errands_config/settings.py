@@ -186,7 +186,10 @@ class Settings(BaseSettings):
         "was told. 0: with their session.",
     )
     max_stored_bytes: int = Field(
-        default=8 * 1024 * 1024, ge=1, description="Most of one result that is stored; of a larger one, head and tail."
+        default=8 * 1024 * 1024,
+        ge=1,
+        description="Most of one result that is stored; of a larger one, head and tail. Of what a call prints while it "
+        "runs, its beginning is stored, a little less than half of this.",
     )
 
     @model_validator(mode="after")

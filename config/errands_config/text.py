@@ -78,7 +78,7 @@ def cap(text: str, max_bytes: int) -> str:
     """
     if fits(text, max_bytes):
         return text
-    return f"{_head(text, max_bytes)}\n[truncated: result exceeded {max_bytes} bytes]"
+    return f"{head(text, max_bytes)}\n[truncated: result exceeded {max_bytes} bytes]"
 
 
 def head_and_tail(text: str, max_bytes: int) -> str:
@@ -88,8 +88,8 @@ def head_and_tail(text: str, max_bytes: int) -> str:
     """
     if fits(text, max_bytes):
         return text
-    head, tail = _head(text, max_bytes - max_bytes // 2), _tail(text, max_bytes // 2)
-    return f"{head}\n[truncated: result exceeded {max_bytes} bytes; its middle is left out]\n{tail}"
+    mark = f"[truncated: result exceeded {max_bytes} bytes; its middle is left out]"
+    return f"{head(text, max_bytes - max_bytes // 2)}\n{mark}\n{tail(text, max_bytes // 2)}"
 
 
 def fits(text: str, max_bytes: int) -> bool:
@@ -97,11 +97,13 @@ def fits(text: str, max_bytes: int) -> bool:
     return len(text) <= max_bytes and len(text.encode()) <= max_bytes
 
 
-def _head(text: str, max_bytes: int) -> str:
+def head(text: str, max_bytes: int) -> str:
+    """The beginning of clean text, at most so many bytes as UTF-8, cut on a character border."""
     return text[:max_bytes].encode()[:max_bytes].decode(errors="ignore")
 
 
-def _tail(text: str, max_bytes: int) -> str:
+def tail(text: str, max_bytes: int) -> str:
+    """The end of clean text, at most so many bytes as UTF-8, cut on a character border."""
     if not max_bytes:
         return ""
     return text[-max_bytes:].encode()[-max_bytes:].decode(errors="ignore")

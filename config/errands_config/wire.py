@@ -163,6 +163,8 @@ class CallPolicy(Frozen):
     """False: the model is told that it cannot be stopped."""
     may_defer: bool = False
     """Whether a hook or the tool may let it wait for somebody outside: where the agent is `asynchronous`."""
+    keeps_output: bool = False
+    """Whether what it prints is kept while it runs: where the agent's model can read it."""
 
 
 class ToolOffer(Frozen):

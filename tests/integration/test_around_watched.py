@@ -79,7 +79,7 @@ class Scene:
             except CallOver as over:
                 return over.outcome
             finally:
-                reports.close()
+                reports.close(completed=True)
                 assert not attempt.offspring.lives()
                 self.settle(taken)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import orjson
 import pytest
 import redis
 import redis.asyncio
+from tests.integration.asking import NOW, ONE, TWO, Asking
 from tests.integration.errand import (
     CANCEL,
     RUNNING,
@@ -20,64 +20,24 @@ from tests.integration.errand import (
     event_came,
     faults_of,
     log_of,
-    make_agent,
     orchestrating,
     run_ended,
     shown,
 )
 from tests.integration.errand import calls as asking
-from tests.integration.fake_worker import done, fake_worker, gated, offer
+from tests.integration.fake_worker import done, fake_worker, gated
 from tests.integration.script_scenes import DONE, HOLDER, QUEUE, Scene, policy
 
 from errands_config import keys
-from errands_config.policy import compile_policy
 from errands_config.scripts import attempts, calls, workers
 from errands_config.settings import Settings
 from errands_config.wire import CallState, Outcome
 from errands_orchestrator.arrivals import Answered, Begun
-from errands_orchestrator.brief import Brief, Toolset
-from errands_orchestrator.capabilities.answering import CAPABILITIES
 from errands_orchestrator.capabilities.cancel import CONFIRM_MS
-from errands_orchestrator.capabilities.desk import Desk
 from errands_orchestrator.capabilities.status import HELD_MS, NOTHING_NEW, OWN_MESSAGE
 from errands_orchestrator.models.model import Reply
 from errands_orchestrator.models.seen import SeenMessage
-from errands_orchestrator.session import CapabilityCall, Phase, Session, ToolsEntry, TrackedCall
-
-NOW = 1_000_000
-ONE = "01a22dfb-45b8-7807-a732-244397330bf1"
-TWO = "01a22dfb-45b8-7807-a732-244397330bf2"
-
-
-@dataclass
-class Asking:
-    """A session whose model asks; its calls have the provider ids p1, p2 and stand in the store."""
-
-    store: redis.asyncio.Redis
-    scene: Scene
-    session: Session = field(default_factory=lambda: Session("s1", phase=Phase.RESTING, turn=1))
-    nudged: list[str] = field(default_factory=list[str])
-
-    def tracks(self, cid: str, provider_id: str = "p1", *, turn: int = 1, **more: Any) -> None:
-        tracked = TrackedCall(cid, provider_id, "work", turn, len(self.session.calls), attach="strategy", **more)
-        self.session = replace(self.session, calls=(*self.session.calls, tracked))
-
-    def desk(self, name: str, *, asker: str = "q1", woken_by: Any = "", **arguments: Any) -> Desk:
-        agent = make_agent()
-        tools = Toolset((offer("work"), offer("stubborn")))
-        question = CapabilityCall(asker, "call_q", name, 0, json.dumps(arguments), begun=True, woken_by=woken_by)
-        brief = Brief(agent, compile_policy(agent), tools)
-        return Desk(self.store, brief, self.session, question, NOW, self._nudge)
-
-    async def _nudge(self, cids: Sequence[str]) -> None:
-        self.nudged += cids
-
-    async def begin(self, name: str, **more: Any) -> Begun:
-        return await CAPABILITIES[name].begin(self.desk(name, **more))
-
-    async def answer(self, name: str, **more: Any) -> tuple[dict[str, Any], Answered]:
-        answered = await CAPABILITIES[name].answer(self.desk(name, **more))
-        return orjson.loads(answered.text), answered
+from errands_orchestrator.session import Phase, ToolsEntry
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def call(desk: Desk) -> Claimed:
 def reports(reporter: Reporter, call: Claimed) -> Iterator[CallReports]:
     reports = reporter.of(call, per_second=5, on_lost=lambda: None)
     yield reports
-    reports.close()
+    reports.close(completed=True)
 
 
 def test_of_fast_news_the_newest_is_kept_and_the_last_is_sent_before_the_end(
@@ -62,7 +62,7 @@ def test_of_fast_news_the_newest_is_kept_and_the_last_is_sent_before_the_end(
 ):
     for n in range(2000):
         reports.progress(n)
-    reports.close()
+    reports.close(completed=True)
     said = desk.progress(call.call)[1:]
     assert said == sorted(said)
     assert said[-1] == 1999
@@ -79,21 +79,21 @@ def test_slow_news_are_all_kept_without_a_further_report(desk: Desk, call: Claim
 def test_notifies_are_mail_in_order_up_to_sixteen_and_progress_beyond(desk: Desk, call: Claimed, reports: CallReports):
     for n in range(20):
         reports.notify(f"note {n}")
-    reports.close()
+    reports.close(completed=True)
     assert [mail["text"] for mail in desk.mails(call.call, "toolCallNotify")] == [f"note {n}" for n in range(16)]
     assert {"level": "notify", "message": "note 19"} in desk.progress(call.call)
 
 
 def test_a_payload_that_says_it_is_a_notify_is_one(desk: Desk, call: Claimed, reports: CallReports):
     reports.progress({"level": "notify", "message": "look"})
-    reports.close()
+    reports.close(completed=True)
     assert [mail["text"] for mail in desk.mails(call.call, "toolCallNotify")] == ["look"]
 
 
 def test_large_and_foreign_news_are_cut_and_cleaned(desk: Desk, call: Claimed, reports: CallReports):
     reports.progress("x" * 1_000_000)
     reports.notify("\x1b[31m" + "y" * 1_000_000)
-    reports.close()
+    reports.close(completed=True)
     cut = desk.progress(call.call)[-1]
     assert len(cut) < MAX_PAYLOAD_BYTES
     [mail] = desk.mails(call.call, "toolCallNotify")
@@ -107,7 +107,7 @@ def test_news_of_a_call_that_is_held_no_more_tell_their_sender(desk: Desk, call:
     run(desk.store, finish(call, HOLDER, "default", Outcome(state=CallState.FAILED, error="e")))
     reports.progress(1)
     assert lost.wait(5)
-    reports.close()
+    reports.close(completed=True)
 
 
 def test_a_notify_waits_for_a_store_that_is_away_and_is_mail_once_though_it_was_sent_twice(
@@ -121,7 +121,7 @@ def test_a_notify_waits_for_a_store_that_is_away_and_is_mail_once_though_it_was_
         os.kill(told["process_id"], signal.SIGSTOP)
         try:
             reports.notify("kept")
-            closing = threading.Thread(target=reports.close, daemon=True)
+            closing = threading.Thread(target=reports.close, kwargs={"completed": True}, daemon=True)
             closing.start()
             closing.join(LAUNCHER_SECONDS + 0.5)
             assert closing.is_alive()

@@ -132,6 +132,16 @@ def report(ctx: ToolContext, steps: int) -> str:
 
 
 @tool
+def print_lines(ctx: ToolContext, fails: bool) -> str:
+    """Print two lines, and then fail or not."""
+    ctx.output("one \x1b[31mred\nline")
+    ctx.output("and another")
+    if fails:
+        raise ValueError("enough")
+    return "printed"
+
+
+@tool
 def sleep_in_context(ctx: ToolContext) -> None:
     """Wait in the way that hears of a cancel."""
     ctx.sleep(1000)

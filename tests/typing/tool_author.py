@@ -15,6 +15,7 @@ def count(text: str, letter: str = "e") -> int:
 async def fetch(ctx: ToolContext, name: str) -> list[str]:
     """Fetch it."""
     ctx.progress(done=1)
+    ctx.output("fetched one")
     return [name]
 
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errands_workers.kinds.output import Ends, Lines
+from errands_config.text import decode
+from errands_workers.kinds.output import Ends, Lines, WholeLines, head_bytes
 
 CHUNKS = st.lists(st.binary(max_size=40), max_size=20)
 MARK = "[truncated: result exceeded"
@@ -46,6 +47,39 @@ def test_memory_stays_bounded_under_an_endless_output():
 
 def test_a_character_that_is_cut_at_the_edge_is_marked_and_not_lost_silently():
     assert "\ufffd" in ends_of(["é".encode() * 2000], 401).text() + ends_of(["é".encode()[:1]], 401).text()
+
+
+def printed(data: bytes, size: int, max_bytes: int) -> list[str]:
+    lines = WholeLines(max_bytes)
+    return [*(lines.add(data[at : at + size]) for at in range(0, len(data), size)), lines.finish()]
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\x1b[31m", b"\x1b", "é".encode(), b"\xff", b"\0"])),
+    st.integers(1, 7),
+)
+def test_what_is_passed_on_meanwhile_is_the_text_in_whole_lines_however_the_stream_is_cut(
+    parts: list[bytes], size: int
+):
+    data = b"".join(parts)
+    pieces = printed(data, size, 1000)
+    whole = decode(data if data.endswith(b"\n") or not data else data + b"\n").text
+    assert "".join(pieces) == whole
+    assert all(piece.endswith("\n") for piece in pieces if piece)
+
+
+@given(st.lists(st.text("abé\n", max_size=60), max_size=60), st.integers(1, 50))
+def test_as_much_as_is_kept_meanwhile_is_the_beginning_of_what_is_kept_in_the_end(pieces: list[str], size: int):
+    data = "".join(pieces).encode()
+    ends = ends_of([data[at : at + size] for at in range(0, len(data), size)], 800)
+    meanwhile = "".join(printed(data, size, 800)).encode()[: head_bytes(800)].decode(errors="ignore")
+    assert f"{ends.text()}\n".startswith(meanwhile[: meanwhile.rfind("\n") + 1])
+
+
+def test_a_line_without_an_end_is_not_kept_back_for_ever():
+    lines = WholeLines(100)
+    given_away = [lines.add(b"x" * 30) for _ in range(20)]
+    assert sum(map(len, given_away)) >= 500
 
 
 def test_the_tail_is_the_end_of_what_was_printed():

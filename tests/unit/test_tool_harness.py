@@ -84,6 +84,18 @@ def test_a_sync_tool_can_be_tried_without_a_loop():
     assert trial.notifies == ["found Ada"]
 
 
+def test_what_a_tool_printed_can_be_read_in_whole_lines():
+    @tool
+    def build(ctx: ToolContext) -> str:
+        """Build it."""
+        ctx.output("compiling\x1b[0m")
+        ctx.output("linking\nsigning\n")
+        return "built"
+
+    assert ToolHarness().call_sync(build, {}).output == "compiling\nlinking\nsigning\n"
+    assert ToolHarness().call_sync(greet, {"name": "Ada"}).output == ""
+
+
 async def test_both_kinds_can_be_tried_in_a_loop():
     harness = ToolHarness()
     assert (await harness.call(greet, {"name": "Ada"})).result == "hello Ada"

@@ -29,7 +29,7 @@ class CallDeferred(BaseException):
 
 
 class Reports(Protocol):
-    """Where a call's news go."""
+    """Where a call's news and what it prints go."""
 
     def progress(self, payload: object) -> None:
         """Take news that the next one may replace."""
@@ -37,6 +37,10 @@ class Reports(Protocol):
 
     def notify(self, text: str) -> None:
         """Take news that the model shall hear of."""
+        ...
+
+    def output(self, text: str) -> bool:
+        """Take whole lines, clean, for whoever reads the call while it runs; False once no more are kept."""
         ...
 
 
@@ -148,6 +152,15 @@ class ToolContext:
     def notify(self, text: str) -> None:
         """Report news that the model shall hear of at once. Of a call 16 become mail, further ones progress only."""
         self._reports.notify(text)
+
+    def output(self, text: str) -> None:
+        """Print one or several lines, for a model that reads the call while it runs or after it failed.
+
+        They are no part of the result, and gone once there is one. What does not end with a newline gets one. Kept are
+        the first ones, in all about half of ERRANDS_MAX_STORED_BYTES.
+        """
+        lines = clean(text).text
+        self._reports.output(lines if lines.endswith("\n") else f"{lines}\n")
 
 
 def _in_a_loop() -> bool:

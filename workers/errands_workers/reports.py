@@ -17,10 +17,11 @@ import structlog
 
 from errands_config.scripts.attempts import notify, progress
 from errands_config.scripts.script import run
-from errands_config.text import cap, clean
+from errands_config.text import cap, clean, head
 from errands_config.wire import Claimed
 from errands_workers.json_text import json_text
 from errands_workers.persistence import until_answered
+from errands_workers.printed_lines import PrintedLines
 
 MAX_PAYLOAD_BYTES = 8_192
 """Larger news are cut."""
@@ -30,7 +31,7 @@ _PAUSE_SECONDS = 0.005
 
 log = structlog.get_logger()
 
-Kind = Literal["progress", "event", "notify", "close"]
+Kind = Literal["progress", "event", "notify", "output", "last output", "close", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,23 @@ class CallReports:
     """The reports of one call. Safe from any thread; `close` is for the thread that runs the call."""
 
     def __init__(
-        self, inbox: SimpleQueue[_News], claimed: Claimed, interval: float, on_lost: Callable[[], None]
+        self,
+        inbox: SimpleQueue[_News],
+        claimed: Claimed,
+        interval: float,
+        on_lost: Callable[[], None],
+        output_bytes: int = 0,
     ) -> None:
         self.claimed = claimed
         self.interval = interval
         self.on_lost = on_lost
         self.closed = threading.Event()
         self.latest: str | None = None
-        """The newest progress that was not sent yet. This and the next two are the reporter's."""
+        """The newest progress that was not sent yet. This and the next three are the reporter's."""
         self.next_progress = 0.0
         self.notified = 0
+        self.printed = PrintedLines(claimed)
+        self._output_room = output_bytes or -1
         self._inbox = inbox
         self._used = False
 
@@ -73,10 +81,25 @@ class CallReports:
         """Queue news for the model."""
         self._put("notify", cap(clean(text).text, MAX_PAYLOAD_BYTES))
 
-    def close(self) -> None:
-        """Return once all is sent: every notify, however long that takes, and the last progress if it goes through."""
+    def output(self, text: str) -> bool:
+        """Queue whole lines until they are too many."""
+        if self._output_room < 0:
+            return False
+        size = len(text.encode())
+        if size <= self._output_room:
+            self._output_room -= size
+            self._put("output", text)
+            return True
+        lines, newline, _ = head(text, self._output_room).rpartition("\n")
+        self._output_room = -1
+        self._put("last output", lines + newline)
+        return False
+
+    def close(self, *, completed: bool) -> None:
+        """Return once all is sent: every notify and line, however long that takes, and the last progress if it goes
+        through. `completed`: the call has a result, which will stand in place of what it printed."""
         if self._used:
-            self._inbox.put(_News(self, "close", ""))
+            self._inbox.put(_News(self, "drop" if completed else "close", ""))
             self.closed.wait()
 
     def _put(self, kind: Kind, text: str) -> None:
@@ -95,10 +118,17 @@ class Reporter(threading.Thread):
         self._inbox: SimpleQueue[_News] = SimpleQueue()
         self._waiting: set[CallReports] = set()
         """Calls whose newest progress is sent when its time has come."""
+        self._printing: set[CallReports] = set()
+        """Calls of which lines are sent when their time has come."""
 
-    def of(self, claimed: Claimed, *, per_second: float, on_lost: Callable[[], None]) -> CallReports:
-        """The reports of one call. `on_lost` is called when the store says that this attempt holds it no more."""
-        return CallReports(self._inbox, claimed, 1 / per_second, on_lost)
+    def of(
+        self, claimed: Claimed, *, per_second: float, on_lost: Callable[[], None], output_bytes: int = 0
+    ) -> CallReports:
+        """The reports of one call. `on_lost` is called when the store says that this attempt holds it no more.
+
+        `output_bytes`: how much of what it prints is kept while it runs.
+        """
+        return CallReports(self._inbox, claimed, 1 / per_second, on_lost, output_bytes)
 
     def run(self) -> None:
         """Send what comes, for ever."""
@@ -112,13 +142,14 @@ class Reporter(threading.Thread):
             self._send_due(time.monotonic())
 
     def _pause(self) -> float | None:
-        if not self._waiting:
-            return None
-        return max(0.0, min(of.next_progress for of in self._waiting) - time.monotonic())
+        moments = [*(of.next_progress for of in self._waiting), *(of.printed.due for of in self._printing)]
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _send_due(self, now: float) -> None:
         for of in [of for of in self._waiting if now >= of.next_progress]:
             self._send_latest(of)
+        for of in [of for of in self._printing if now >= of.printed.due]:
+            self._send_printed(of)
 
     def _take(self, news: _News) -> None:
         of = news.of
@@ -135,9 +166,30 @@ class Reporter(threading.Thread):
             case "notify":
                 of.notified += 1
                 self._send_notify(of, news.text)
-            case "close":
+            case "output" | "last output":
+                of.printed.add(news.text, is_full=news.kind == "last output")
+                self._printing.add(of)
+            case "close" | "drop":
                 self._send_latest(of)
-                of.closed.set()
+                self._close(of, drop=news.kind == "drop")
+
+    def _close(self, of: CallReports, *, drop: bool) -> None:
+        self._printing.discard(of)
+        try:
+            while of.printed.is_waiting and not drop:
+                until_answered(lambda: of.printed.send(self._store))
+        finally:
+            of.closed.set()
+
+    def _send_printed(self, of: CallReports) -> None:
+        try:
+            held = of.printed.send(self._store)
+        except redis.RedisError:
+            return  # they are sent with the next ones
+        if not of.printed.is_waiting:
+            self._printing.discard(of)
+        if not held:
+            of.on_lost()
 
     def _send_notify(self, of: CallReports, text: str) -> None:
         payload = json_text({"level": "notify", "message": text})

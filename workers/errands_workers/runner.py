@@ -19,6 +19,7 @@ from errands_workers.around.tool_call import permitted
 from errands_workers.around.wrapped import is_plain, run_wrapped
 from errands_workers.attempt import Attempt, Stop, failed
 from errands_workers.kinds.kind import RunEnd, Runnable
+from errands_workers.kinds.output import head_bytes
 from errands_workers.normalising import normalised
 from errands_workers.persistence import until_answered
 from errands_workers.pool_process import PoolProcess
@@ -100,7 +101,10 @@ def _run(process: PoolProcess, attempt: Attempt) -> RunEnd:
     if tool is None:
         return failed("this worker does not have the tool any more", "unknown tool")
     reports = process.reporter.of(
-        attempt.claimed, per_second=tool.reports_per_second, on_lost=lambda: attempt.ask_to_stop(Stop("lost"))
+        attempt.claimed,
+        per_second=tool.reports_per_second,
+        on_lost=lambda: attempt.ask_to_stop(Stop("lost")),
+        output_bytes=head_bytes(process.settings.max_stored_bytes) if attempt.claimed.policy.keeps_output else 0,
     )
     act = _run_plain if is_plain(attempt.claimed.policy, tool) else run_wrapped
     process.manner.ready_for_tool()
@@ -110,7 +114,7 @@ def _run(process: PoolProcess, attempt: Attempt) -> RunEnd:
         except Exception as defect:
             end = _our_defect(attempt, defect)
         attempt.offspring.kill()
-    reports.close()
+    reports.close(completed=isinstance(end, Outcome) and end.state is CallState.COMPLETED)
     return end
 
 

@@ -25,7 +25,8 @@ from errands_workers.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a tool did in one call. `progress`: every report, not thinned out; `notifies`: their texts.
+    """What a tool did in one call. `progress`: every report, not thinned out; `notifies`: their texts; `output`: the
+    lines that it printed for whoever reads the call while it runs.
 
     Of a tool that left its call to somebody outside `deferral` has the terms, and the outcome's state is `deferred`.
     """
@@ -34,6 +35,7 @@ class Trial:
     progress: list[Any] = field(default_factory=list[Any])
     notifies: list[str] = field(default_factory=list[str])
     deferral: Deferral | None = None
+    output: str = ""
 
     @property
     def result(self) -> Any:
@@ -94,12 +96,17 @@ class _Kept:
     def __init__(self) -> None:
         self.said: list[Any] = []
         self.notifies: list[str] = []
+        self.printed: list[str] = []
 
     def progress(self, payload: object) -> None:
         self.said.append(json.loads(json_text(payload, constants=True)))
 
     def notify(self, text: str) -> None:
         self.notifies.append(text)
+
+    def output(self, text: str) -> bool:
+        self.printed.append(text)
+        return True
 
 
 class _Run:
@@ -140,7 +147,7 @@ class _Run:
             end = Outcome(state=CallState.CANCELLED, by="user", reason="cancelled by the test")
         elif isinstance(end, Deferral):
             end, deferral = Outcome(state=CallState.DEFERRED, reason=end.reason), end
-        return Trial(end, self._reports.said, self._reports.notifies, deferral)
+        return Trial(end, self._reports.said, self._reports.notifies, deferral, "".join(self._reports.printed))
 
 
 def _told(error: BaseException) -> RunEnd:

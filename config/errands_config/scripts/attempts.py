@@ -33,6 +33,7 @@ ENDING = (
     "worker_calls",
     "wishes",
     "sweep",
+    "output",
 )
 """The keys of every script that ends a call, in the order of `ending_keys`; `limit_keys` follow."""
 
@@ -55,6 +56,7 @@ _NOTIFY = Script(
     args=("cid", "sid", "token", "number", "payload", "text", "bound", "mail_bound"),
     shared=("events", "record", "progressing", "mailbox", "head", "wake"),
 )
+_OUTPUT = Script("output", keys=("call", "output"), args=("token", "at", "text", "is_full"))
 _FINISH = Script(
     "finish",
     keys=ENDING,
@@ -122,6 +124,16 @@ def progress(call: Claimed, payload: str) -> Invocation[Written]:
     return _PROGRESS.use(named, args, lambda answer: answer)
 
 
+def output(call: Claimed, at: int, text: str, *, is_full: bool = False) -> Invocation[int | None]:
+    """Add whole lines to what the attempt has printed: bytes that stand there then, None if it holds the call no more.
+
+    `at`: bytes that stood before this text; where fewer stand, nothing is added. `is_full`: no more will come.
+    """
+    named = {"call": keys.call(call.call), "output": keys.output(call.call)}
+    args: dict[str, Scalar] = {"token": call.token, "at": at, "text": text, "is_full": "1" if is_full else ""}
+    return _OUTPUT.use(named, args, lambda answer: None if answer < 0 else answer)
+
+
 def notify(call: Claimed, number: int, payload: str, text: str) -> Invocation[Written]:
     """Keep one progress entry and mail its text, while the call has mails left. `kept`: progress only.
 
@@ -167,7 +179,7 @@ def ending_keys(cid: str, sid: str, queue: str, worker: str) -> dict[str, str]:
         "call": keys.call(cid), "session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE,
         "bell": keys.BELL, "events": keys.events(sid), "all_events": keys.EVENTS, "watch": keys.WATCH,
         "queued": keys.queued(queue), "worker_calls": keys.worker_calls(worker), "wishes": keys.wishes(worker),
-        "sweep": keys.SWEEP,
+        "sweep": keys.SWEEP, "output": keys.output(cid),
     }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 -- Enters a call's final state: record, indexes, one end event, completion mail and wake-up, all at once.
--- Needs outcome.lua, wake.lua, limits.lua and K.call K.mail K.watch K.queued K.worker_calls K.wishes A.cid
+-- The result of a completed call takes the place of what it printed.
+-- Needs outcome.lua, wake.lua, limits.lua and K.call K.mail K.watch K.queued K.worker_calls K.wishes K.output A.cid
 -- `o`: state, result, result_type, error, error_kind, by, reason, confirmed, timeout_seconds; empty strings where they do not apply.
 local function end_call(c, o)
   local fields = {'ended_at', now}
@@ -16,6 +17,7 @@ local function end_call(c, o)
   redis.call('ZREM', K.queued, A.cid)
   redis.call('HDEL', K.worker_calls, A.cid)
   redis.call('HDEL', K.wishes, A.cid)
+  if o.state == 'completed' then redis.call('UNLINK', K.output) end
   let_go()
   local seq = event('tool_call.' .. o.state, end_facts(A.cid, c, o), true)
   redis.call('HSET', K.call, 'end_seq', seq)

@@ -1,7 +1,8 @@
 -- Gives a call that ran back to its queue, for its next attempt. Nothing is published: score 0 asks for that.
--- Needs events.lua, limits.lua and K.call K.watch K.queued K.worker_calls K.wishes K.queues A.cid
+-- Needs events.lua, limits.lua and K.call K.watch K.queued K.worker_calls K.wishes K.queues K.output A.cid
 local function requeue(c, reason)
-  redis.call('HDEL', K.call, 'worker', 'pid', 'token', 'deadline', 'started_at')
+  redis.call('HDEL', K.call, 'worker', 'pid', 'token', 'deadline', 'started_at', 'output_full')
+  redis.call('UNLINK', K.output)
   c.attempt = string.format('%d', tonumber(c.attempt) + 1)
   redis.call('HSET', K.call, 'state', 'queued', 'attempt', c.attempt, 'queued_at', now, 'published', '0')
   redis.call('HDEL', K.worker_calls, A.cid)

@@ -128,6 +128,10 @@ class _Silence:
     def notify(self, text: str) -> None:
         """Nor is it for the model."""
 
+    def output(self, text: str) -> bool:
+        """Nor is what it prints."""
+        return False
+
 
 SILENT = _Silence()
 

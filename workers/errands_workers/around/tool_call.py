@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from errands_config.errors import InvalidArguments, ToolError
-from errands_config.wire import Claimed, Deferral
+from errands_config.text import clean
+from errands_config.wire import After, Claimed, Deferral
 from errands_workers.around.given import Given
 from errands_workers.around.pieces import Pieces
 from errands_workers.attempt import Attempt, failed
@@ -41,6 +42,8 @@ class ToolCall:
     def run(self, pieces: Pieces, reports: Reports, given: Given) -> RunEnd:
         """Run the tool as one piece; what it says is clean and within its bounds. Raises Overdue and CallOver."""
         told = Scrubbed(reports, self.bound) if self.bound.secrets else reports
+        if any(isinstance(one, After) for one in self.claimed.policy.around):
+            told = Unprinted(told)
         end = pieces.run(partial(self._run, given.arguments), given.within, told)
         if isinstance(end, Deferral):
             return self._deferred(end)
@@ -90,6 +93,23 @@ class Scrubbed:
     def notify(self, text: str) -> None:
         """Pass on what is not secret."""
         self._reports.notify(scrubbed(text, self._secrets))
+
+    def output(self, text: str) -> bool:
+        """Pass on what is not secret. Of a secret of several lines each could come in a text of its own, unseen."""
+        if any("\n" in clean(secret).text.strip() for secret in self._secrets.values()):
+            return False
+        return self._reports.output(scrubbed(text, self._secrets))
+
+
+class Unprinted:
+    """Reports of a tool whose result a hook has a say in: what it prints would pass the hook by."""
+
+    def __init__(self, reports: Reports) -> None:
+        self.progress, self.notify = reports.progress, reports.notify
+
+    def output(self, text: str) -> bool:
+        """Pass on nothing."""
+        return False
 
 
 def _read(text: str) -> object:

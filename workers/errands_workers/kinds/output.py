@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Literal
 
-from errands_config.text import decode
+from errands_config.text import decode, head, tail
 
 NOTIFY = b"::notify::"
 """How a line on stderr begins that the model shall hear of."""
@@ -15,6 +15,12 @@ _MOST_OF_A_LINE = 4_096
 _MARK_BYTES = 200
 
 StreamName = Literal["stdout", "stderr"]
+
+
+def head_bytes(max_bytes: int) -> int:
+    """How much of the beginning is kept of a stream that is too large. What is shown of it meanwhile is no more, so
+    that it is the beginning of what is kept in the end."""
+    return max(0, max_bytes - max_bytes // 2 - _MARK_BYTES)
 
 
 class Ends:
@@ -44,9 +50,8 @@ class Ends:
         """The clean text: whole, or its ends with a line between them that says what is left out."""
         if not self._dropped:
             return decode(bytes(self._head) + b"".join(self._tail)).text
-        head = _head(decode(bytes(self._head)).text, max(0, self._head_room - _MARK_BYTES))
         mark = f"[truncated: result exceeded {self._max} bytes; its middle is left out]"
-        return f"{head}\n{mark}\n{self.tail(self._tail_room)}"
+        return f"{head(decode(bytes(self._head)).text, head_bytes(self._max))}\n{mark}\n{self.tail(self._tail_room)}"
 
     def whole(self) -> bytes | None:
         """Every byte as it came; None if there were too many."""
@@ -57,15 +62,34 @@ class Ends:
         kept = b"".join(self._tail)
         if not self._dropped and len(kept) < max_bytes:
             kept = bytes(self._head) + kept
-        return _tail(decode(kept[-max_bytes:]).text, max_bytes)
+        return tail(decode(kept[-max_bytes:]).text, max_bytes)
 
 
-def _head(text: str, max_bytes: int) -> str:
-    return text.encode()[:max_bytes].decode(errors="ignore")
+class WholeLines:
+    """Cuts a stream at its line ends, so that no line of it is passed on in halves."""
 
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._open = bytearray()
 
-def _tail(text: str, max_bytes: int) -> str:
-    return text.encode()[-max_bytes:].decode(errors="ignore") if max_bytes else ""
+    def add(self, data: bytes) -> str:
+        """Take the next bytes: the lines that are complete with them, clean. A line of more than `longest` bytes is
+        not waited for."""
+        lines, newline, begun = data.rpartition(b"\n")
+        whole = bytes(self._open) + lines + newline if newline else b""
+        if newline:
+            self._open.clear()
+        self._open += begun
+        return decode(whole + self._taken() if len(self._open) > self._longest else whole).text
+
+    def finish(self) -> str:
+        """The last line, which nothing ended."""
+        return decode(self._taken() + b"\n").text if self._open else ""
+
+    def _taken(self) -> bytes:
+        taken = bytes(self._open)
+        self._open.clear()
+        return taken
 
 
 class Lines:

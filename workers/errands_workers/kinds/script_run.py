@@ -19,7 +19,7 @@ import structlog
 
 from errands_workers.attempt import Attempt
 from errands_workers.context import Reports
-from errands_workers.kinds.output import Ends, Lines
+from errands_workers.kinds.output import Ends, Lines, WholeLines
 from errands_workers.processes import send_to_group
 
 log = structlog.get_logger()
@@ -50,6 +50,8 @@ class ScriptRun:
         self._selector = selectors.DefaultSelector()
         self._cleanup = ExitStack()
         self._asked_at: float | None = None
+        self._printed: WholeLines | None = WholeLines(max_bytes)
+        """Cuts what is passed on while it runs; None once no more of it is kept."""
         self._has_news: Lines | None = None
         self._next_news = 0.0
 
@@ -127,12 +129,21 @@ class ScriptRun:
             return False
         for notify in lines.add(data) if data else lines.finish():
             self._reports.notify(notify)
+        if stream is self._process.stdout:
+            self._print(data)
         if not data:
             self._selector.unregister(stream)
             return False
         ends.add(data)
         self._has_news = lines if lines.last else self._has_news
         return True
+
+    def _print(self, data: bytes) -> None:
+        if self._printed is None:
+            return
+        lines = self._printed.add(data) if data else self._printed.finish()
+        if lines and not self._reports.output(lines):
+            self._printed = None
 
     def _write(self, stdin: IO[bytes]) -> None:
         try:
