@@ -1,7 +1,7 @@
 """A session as one document, to be kept or looked at elsewhere. Version 1.
 
     {"version": 1, "exported_at", "session": {…}, "agent": {…} or null, "counts": {…},
-     "entries": [{"kind": "user"|"assistant"|"tools", …}],     the log, as the model saw it
+     "entries": [{"kind": "user"|"assistant"|"tools"|"compaction", …}],  the log, as the model saw it first
      "calls": [{…, "arguments", "policy", "outcome", "progress"}], oldest first
      "mail": [{…}],                                            what the session has not taken in yet
      "events": [{"seq", "kind", "at", …}]}                     the newest 1,000

@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from errands_config.wire import CallState
-from errands_orchestrator.capabilities.desk import word
-from errands_orchestrator.session import AssistantEntry, Entry, ShownCall, ToolMessage, ToolsEntry, UserEntry
+from errands_orchestrator.session import (
+    AssistantEntry,
+    CompactionEntry,
+    Entry,
+    ShownCall,
+    ToolMessage,
+    ToolsEntry,
+    UserEntry,
+)
+from errands_orchestrator.texts import word
 
 Detail: TypeAlias = Literal["hidden", "shown", "elided"]
 """How much of an argument or result is printed: nothing, all, or its beginning."""
@@ -57,6 +65,9 @@ def _step(number: int, entry: Entry, session: Printed) -> str:
             return f"## Step {number}: Model\n\n{''.join(_said(entry, session.arguments))}"
         case ToolsEntry():
             return "".join(_handed_back(number, entry, session))
+        case CompactionEntry(before=before):
+            said = f"From here on the model sees the results that it had before its answer {before} in one line each"
+            return f"## Step {number}: Compaction\n\n_({said})_\n"
 
 
 def _said(entry: AssistantEntry, detail: Detail) -> Iterator[str]:
@@ -65,7 +76,7 @@ def _said(entry: AssistantEntry, detail: Detail) -> Iterator[str]:
     if entry.text and entry.calls:
         yield "\n"
     for call in entry.calls:
-        yield _line(call, "called")
+        yield _line(call, "called; the model goes on without its result" if call.is_async else "called")
         yield _block(call.arguments, detail)
     if not entry.text and not entry.calls:
         yield "_(nothing)_\n"

@@ -11,8 +11,8 @@ from errands_orchestrator.calls import CallRow
 from errands_orchestrator.cli.board import Board, BoardCall, after, with_call, with_rows
 from errands_orchestrator.cli.display import PLAIN_SECONDS, LiveDisplay, PlainDisplay
 from errands_orchestrator.cli.following import Seen
-from errands_orchestrator.cli.progress import in_short
 from errands_orchestrator.cli.typing_line import fitting
+from errands_orchestrator.progress import in_short
 
 LINT = {"tool_call_id": "c1", "provider_call_id": "call_1", "tool": "lint"}
 TESTS = {"tool_call_id": "c2", "provider_call_id": "call_2", "tool": "run_tests"}

@@ -100,3 +100,8 @@ def test_no_result_can_close_its_fence_and_pass_for_a_heading(text: str) -> None
     assert fences[0] == fences[-1]
     assert printed.split(f"\n{fences[0]}\n")[1:-1] == [text] or text in printed
     assert fences[0] not in text
+
+
+def test_a_call_that_the_model_does_not_wait_for_is_marked() -> None:
+    entries = (AssistantEntry("", (ShownCall("call_1", "lint", "{}", is_async=True),)), UserEntry("hm"))
+    assert "- `lint` (`call_1`): called; the model goes on without its result\n" in markdown(Printed(entries))

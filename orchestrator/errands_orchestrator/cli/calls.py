@@ -20,7 +20,7 @@ from errands_orchestrator.cli.connecting import Reached, with_store
 from errands_orchestrator.cli.finding import Filters, existing_call
 from errands_orchestrator.cli.following import events_after, present
 from errands_orchestrator.cli.output import AsJson, Limit, Row, print_facts, print_json, print_rows, print_text
-from errands_orchestrator.cli.progress import in_short
+from errands_orchestrator.progress import in_short
 
 call_commands = App(name="calls", help="List, show, follow and cancel tool calls.", version_flags=[])
 

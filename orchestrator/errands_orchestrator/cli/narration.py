@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from errands_config.text import for_terminal
 from errands_orchestrator.notices import FINISHED, FINISHED_EARLIER
-from errands_orchestrator.session import AssistantEntry, Entry, ToolMessage, ToolsEntry, UserEntry
+from errands_orchestrator.session import AssistantEntry, CompactionEntry, Entry, ToolMessage, ToolsEntry, UserEntry
 
 WIDTH = 96
 LINES = 6
@@ -24,6 +24,7 @@ That was one run, and the model never stood still while its tools ran. The same 
 
 PLACEHOLDER = "It runs on; the model gets a placeholder at once and can go on talking."
 NOTICE = "What became of calls that had a placeholder so far: it comes by itself, without a poll."
+COMPACTION = "Results that it had before its answer {} are in one line each from here on."
 NOTIFY = "The tool itself speaks up while it runs (it printed a line ::notify::…)."
 
 
@@ -36,6 +37,8 @@ def narrated(entry: Entry, turn: int) -> str:
             return _block(f"to the model, turn {turn}", (line for it in entry.messages for line in _tool_message(it)))
         case AssistantEntry():
             return _block(f"the model, turn {turn}", _said(entry))
+        case CompactionEntry(before=before):
+            return _block(f"to the model, turn {turn}", iter([_aside(COMPACTION.format(before))]))
 
 
 def news_of(kind: str, facts: Mapping[str, str]) -> str:

@@ -17,10 +17,10 @@ from errands_orchestrator.cli.connecting import Reached
 from errands_orchestrator.cli.display import Display
 from errands_orchestrator.cli.finding import newest_calls
 from errands_orchestrator.cli.following import Point, Seen, events_after
-from errands_orchestrator.cli.progress import in_short
 from errands_orchestrator.cli.standing import snapshot_of
 from errands_orchestrator.cli.talking import Talk
 from errands_orchestrator.pending import PendingCall, pending, why_it_waits
+from errands_orchestrator.progress import in_short
 from errands_orchestrator.session import AssistantEntry
 
 SHOWN_CALLS = 100

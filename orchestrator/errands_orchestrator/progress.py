@@ -1,4 +1,4 @@
-"""Progress in short, as a person reads it."""
+"""Progress in short, as a person reads it, and a model in a digest."""
 
 from __future__ import annotations
 
