@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from errands_config.errors import AnswerRefused, StoreUnreachable
+from errands_config.errors import AnswerRefused, NotFound, StoreUnreachable
 from errands_config.wire import CallState
 from errands_orchestrator import Client
 
@@ -35,7 +35,7 @@ class Callbacks(BaseHTTPRequestHandler):
 
     def taken(self, call: str, body: bytes) -> int:
         signature = hmac.new(KEY, body, hashlib.sha256).hexdigest()
-        if not hmac.compare_digest(signature, self.headers["X-Signature"] or ""):
+        if not hmac.compare_digest(signature.encode(), (self.headers["X-Signature"] or "").encode()):
             return 403
         try:
             asyncio.run(complete(call, json.loads(body)))
@@ -43,6 +43,9 @@ class Callbacks(BaseHTTPRequestHandler):
             print(f"not taken: {refused}", flush=True)
             # a job that was quicker than its tool is called back again; a call that has ended needs no further callback
             return 204 if CallState(refused.state).is_final else 409
+        except NotFound as unknown:
+            print(f"not taken: {unknown}", flush=True)
+            return 404
         except StoreUnreachable as away:
             print(f"not taken: {away}", flush=True)
             return 503

@@ -27,7 +27,7 @@ from errands_orchestrator import questions, reads
 from errands_orchestrator.addressed import Addressed, addressed
 from errands_orchestrator.approval import edited
 from errands_orchestrator.outside_refusals import no_question, not_for_questions, refusal
-from errands_orchestrator.outside_result import Result, completed
+from errands_orchestrator.outside_result import Result, completed, outside_json
 from errands_orchestrator.questions import Question
 from errands_orchestrator.tokens import read_token, secret_key
 
@@ -149,8 +149,8 @@ def _reason(text: str) -> str:
 
 
 def _report(payload: JsonValue) -> str:
-    """Progress as JSON text; of what is too long the beginning, as a string."""
-    text = clean(orjson.dumps(payload).decode()).text
+    """Progress as JSON text; of what is too long the beginning, as a string. Errors as `outside_json`."""
+    text = outside_json(payload)
     return text if fits(text, _LONGEST_REPORT) else orjson.dumps(cap(text, _LONGEST_REPORT)).decode()
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from errands_config.errors import InvalidArguments
 from errands_config.text import clean
 from errands_config.wire import CallState, Outcome
+from errands_orchestrator.outside_result import outside_json
 
 DISMISSED = "dismissed"
 """The reason of who gives none."""
@@ -36,18 +39,24 @@ class Question:
         text = clean(said).text.strip()
         if not text:
             raise InvalidArguments("the answer is empty; --dismiss puts the question aside")
-        if not self.choices or text in self.choices:
+        if not self.choices:
             return text
-        if text.isdecimal() and 1 <= int(text) <= len(self.choices):
-            return self.choices[int(text) - 1]
+        by_name = {str(number): choice for number, choice in enumerate(self.choices, 1)}
+        by_name |= {clean(choice).text.strip(): choice for choice in self.choices}
+        if text in by_name:
+            return by_name[text]
         listed = "; ".join(f"{number} {choice}" for number, choice in enumerate(self.choices, 1))
         raise InvalidArguments(f"{text[:80]!r} is none of the choices, which are: {listed}")
 
     def late(self, answer: str) -> str:
         """What the model is told of an answer that came after the end."""
+        return f'Late answer to your question "{self.in_short}": {answer}'
+
+    @property
+    def in_short(self) -> str:
+        """What is asked, in one line of at most 200 characters."""
         line = " ".join(clean(self.text).text.split())
-        quoted = line if len(line) <= _QUESTION_LENGTH else f"{line[: _QUESTION_LENGTH - 1]}…"
-        return f'Late answer to your question "{quoted}": {answer}'
+        return line if len(line) <= _QUESTION_LENGTH else f"{line[: _QUESTION_LENGTH - 1]}…"
 
 
 def answered(answer: str) -> Outcome:
@@ -60,6 +69,5 @@ def dismissed(reason: str) -> Outcome:
     return _ended({"answered": False, "reason": clean(reason).text.strip() or DISMISSED})
 
 
-def _ended(said: dict[str, object]) -> Outcome:
-    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
-    return Outcome(state=CallState.COMPLETED, result=text, result_type="json")
+def _ended(said: dict[str, JsonValue]) -> Outcome:
+    return Outcome(state=CallState.COMPLETED, result=outside_json(said), result_type="json")

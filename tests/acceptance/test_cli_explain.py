@@ -71,9 +71,14 @@ def test_no_terminal_obeys_what_stands_in_the_arguments(guarded: Here) -> None:
     [
         (("--tool", "bash_*"), "--tool takes the exact name of one tool"),
         (("--tool", "ask-user"), "ask-user is a capability"),
-        (("--tool", "t", "--args", "{"), "--args is not JSON"),
-        (("--tool", "t", "--args", "[]"), "--args must be a JSON object"),
-        (("--tool", "t", "--args", "[" * 100_000), "--args is not JSON"),
+        (("--tool", "t", "--args", "{"), "--args: not valid JSON at line 1, column 2"),
+        (("--tool", "t", "--args", "[]"), "--args: a JSON object is expected"),
+        (("--tool", "t", "--args", " "), "--args: a JSON object is expected"),
+        (("--tool", "t", "--args", "null"), "--args: a JSON object is expected"),
+        (("--tool", "t", "--args", "[" * 100_000), "--args: not valid JSON"),
+        (("--tool", "t", "--args", '{"a": NaN}'), "--args: not valid JSON at line 1, column 7"),
+        (("--tool", "t", "--args", '{"a": "\\ud800"}', "--json"), "--args: not valid JSON"),
+        (("--tool", "t", "--args", '{"a": 1, "a": 2}'), "--args: a key stands there twice"),
     ],
 )
 def test_what_cannot_be_explained_is_refused_in_plain_words(guarded: Here, words: tuple[str, ...], says: str) -> None:

@@ -177,10 +177,12 @@ def test_leave_may_be_given_for_other_arguments_that_fit(here: Here, stub: StubS
     edit = ("session", "approve", *tokens(waiting), "--args")
 
     unfit = [here.types(*edit, args) for args in ('{"mode": 7}', "[]", "{", "{}")]
+    empty = [here.types(*edit, args).err for args in ("", " ", "null")]
     edited = here.types(*edit, '{"mode": "say", "text": "edited"}')
     resumed = here.types("session", "resume", waiting["session_id"])
 
     assert [done.code for done in unfit] == [2, 2, 2, 2]
+    assert ["the new arguments cannot be used: a JSON object is expected" in said for said in empty] == [True] * 3
     assert (edited.code, resumed.code, tool_messages(stub.journal[-1])) == (0, 0, ["edited"])
     assert here.types("session", "approve", *tokens(waiting)).code == 5
 
@@ -203,7 +205,7 @@ def test_an_answer_that_cannot_be_understood_says_why(here: Here, waiting: Any) 
         assert token not in done.err
         return done.code, done.err
 
-    assert told("complete", token, result(here.folder, " \n"))[0] == 2
+    assert [told("complete", token, result(here.folder, text))[0] for text in (" \n", "\ufeff\n", "\x07")] == [2] * 3
     assert told("complete", token, "no/such/file")[0] == 2
     assert "FILE is missing" in told("complete", token)[1]
     assert "REASON is missing" in told("deny", token, " ")[1]

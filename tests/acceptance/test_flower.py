@@ -8,21 +8,33 @@ import socket
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.desk import a_worker
 from tests.acceptance.person import COMMAND, Person, Typed
+from tests.acceptance.test_bindings import PLACE, PLANTED, bound_agent
+from tests.stub import Call, Say, StubServer
 from tests.waiting import eventually
 
 from errands_config.embedded import EmbeddedStore
 from errands_config.settings import Settings
 from errands_config.store import plain
+from errands_workers.app import make_app
 
 STORE_PASSWORD, ARGUMENT = "st0re-passw0rd", "swordfish"
+REVEALING = """#!/bin/sh
+[ "$1" = describe ] && echo '{"slug": "reveal", "args": [
+  {"name": "token", "mode": "env"}, {"name": "place", "mode": "env"}, {"name": "word", "mode": "positional"}]}' && exit
+echo "no-$(echo result) $token $place $2"
+echo "no-$(echo error) $token $place $2" >&2
+[ "$2" = swordfish ]
+"""
 
 
 def free_port() -> int:
@@ -99,6 +111,59 @@ def test_a_call_is_shown_by_the_name_of_its_tool_and_without_what_it_is_about(fl
     assert task["name"] == "tool.bash_fake"
     assert task["kwargs"].startswith("session=")
     assert ARGUMENT not in tasks
+
+
+def test_no_page_shows_a_secret_an_argument_a_bound_value_or_a_result(flower: Flower, stub: StubServer) -> None:
+    settings = Settings(redis_url=flower.person.environment["ERRANDS_REDIS_URL"])
+    agent = revealing_agent(flower.person.folder / "bound")
+    secrets = str(agent.parent / "secrets.json")
+    words = (str(agent), "--queues", "bound", "--slots", "1")
+    # one call that says it all and completes, and one that says it all and fails
+    calls = (Call("bash_reveal", f'{{"word":"{ARGUMENT}"}}'), Call("bash_reveal", f'{{"word":"no-{ARGUMENT}"}}'))
+    stub.program([Say("", calls[:1]), Say("", calls[1:]), Say("no-answer")])
+
+    with a_worker(settings, agent.parent / "log", *words, default_tools=False, ERRANDS_SECRETS_FILE=secrets):
+        eventually(lambda: len(make_app(settings).control.enable_events(reply=True)) == 2, saying="events are on")
+        done = flower.person.with_model(stub).types("run", str(agent), "no-prompt", "--set", f"place={PLACE}")
+        assert done.code == 0, done.err
+        tasks = eventually(lambda: both_ends(flower), within=30, saying="Flower has seen both calls to their ends")
+        worker = urllib.parse.quote(next(iter(tasks.values()))["worker"])
+        pages = {path: flower.answers(path, flower.login) for path in paths_of(tasks, worker)}
+
+    told = [str(message["content"]) for message in stub.journal[-1].messages if message["role"] == "tool"]
+    assert told[0] == f"no-result [secret KEY] {PLACE} {ARGUMENT}"
+    assert f"no-error [secret KEY] {PLACE} no-{ARGUMENT}" in told[1]
+    assert {path: status for path, (status, _) in pages.items() if status != 200} == {}
+    assert all("tool.bash_reveal" in page for path, (_, page) in pages.items() if "task" in path and path != "/tasks")
+    planted = (PLANTED, PLACE, ARGUMENT, "no-result", "no-error", "no-prompt", "no-answer", STORE_PASSWORD)
+    found = [(path, word) for path, (_, page) in pages.items() for word in planted if word in page]
+    assert found == []
+    assert [word for word in planted if word in flower.typed.err + flower.typed.out] == []
+
+
+def revealing_agent(folder: Path) -> Path:
+    """An agent whose only tool prints its secret, what else is bound and its argument, on a queue of its own."""
+    policy = {"default": {"tag": "runAsync", "queue": "bound"}}
+    toolbox = [{"tag": "SingleTool", "contents": {"Path": "reveal"}}]
+    agent = bound_agent(folder, functionToolboxes=[], bashToolboxes=toolbox, toolCallPolicyConfig=policy)
+    (folder / "reveal").write_text(REVEALING)
+    (folder / "reveal").chmod(0o755)
+    return agent
+
+
+def both_ends(flower: Flower) -> dict[str, Any]:
+    """The tasks of the tool that reveals, once one is known to have completed and one to have failed."""
+    tasks: dict[str, Any] = json.loads(flower.answers("/api/tasks", flower.login)[1])
+    ours = {tid: task for tid, task in tasks.items() if task["name"] == "tool.bash_reveal"}
+    return ours if {task["state"] for task in ours.values()} == {"SUCCESS", "FAILURE"} else {}
+
+
+def paths_of(tasks: dict[str, Any], worker: str) -> list[str]:
+    """Every page and every answer of the API that tells something of tasks and workers."""
+    table = "draw=1&start=0&length=100&search[value]=&order[0][column]=0&order[0][dir]=asc&columns[0][data]=name"
+    general = ["/", "/workers", "/tasks", "/broker", "/metrics", "/api/workers?refresh=1", "/api/queues/length"]
+    general += [f"/worker/{worker}", f"/tasks/datatable?{table}", "/api/tasks", "/api/task/types"]
+    return [*general, *(f"{page}/{tid}" for page in ("/task", "/api/task/info") for tid in tasks)]
 
 
 def test_nothing_can_be_changed(flower: Flower) -> None:

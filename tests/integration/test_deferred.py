@@ -255,19 +255,30 @@ async def test_after_a_cancel_an_answer_is_too_late_and_counted(scene: Scene, ou
     assert (scene.state(cid), scene.fields(cid)["late"]) == ("cancelled", "1")
 
 
+@pytest.mark.parametrize("is_swept", [True, False])
 @pytest.mark.parametrize("verdict", ANSWERS)
-async def test_after_its_time_an_answer_is_too_late(scene: Scene, outside: Deferrals, verdict: str) -> None:
+async def test_after_its_time_an_answer_is_too_late_whether_or_not_a_sweeper_has_come(
+    scene: Scene, outside: Deferrals, verdict: str, is_swept: bool
+) -> None:
     cid = deferred(scene)
-    expire(scene, cid)
+    pass_time(scene, cid)
+    if is_swept:
+        expire(scene, cid)
 
     with pytest.raises(Conflict, match="expired: nobody answered in time"):
         await ANSWERS[verdict](outside, token(outside, cid))
 
-    assert scene.state(cid) == "expired"
+    if not is_swept:
+        expire(scene, cid)
+    assert (scene.state(cid), scene.fields(cid)["late"]) == ("expired", "1")
+
+
+def pass_time(scene: Scene, cid: str) -> None:
+    scene.store.hset(keys.call(cid), "deferred_at", "1")
 
 
 def expire(scene: Scene, cid: str) -> None:
-    scene.store.hset(keys.call(cid), "deferred_at", "1")
+    pass_time(scene, cid)
     scene.store.zadd(keys.WATCH, {cid: 1}, xx=True)
     assert scene.run(calls.overdue(scene.place(cid), offered=True)).outcome == "ended"
 

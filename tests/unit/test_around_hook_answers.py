@@ -23,6 +23,7 @@ from errands_workers.around.hook_answers import (
     answered,
     question,
     question_after,
+    read_answer,
 )
 from errands_workers.json_text import NotJsonError
 
@@ -43,6 +44,19 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '{"action": "defer", "action": "continue"}',
+        '{"action": "continue", "arguments": {"env": "test", "env": "prod"}}',
+        '{"action": "continue", "arguments": {"of": [{"env": "test", "env": "prod"}]}}',
+    ],
+)
+def test_an_answer_in_which_a_key_is_repeated_is_none(text: str):
+    with pytest.raises(ValueError, match="a key stands there twice"):
+        read_answer(text, BEFORE)
+
+
+@pytest.mark.parametrize(
     ("text", "answer"),
     [
         ('{"action": "continue"}', Continue(action="continue")),
@@ -54,7 +68,7 @@ VALUES = st.recursive(
     ],
 )
 def test_a_hook_before_may_answer_this(text: str, answer: object):
-    assert BEFORE.validate_json(text) == answer
+    assert read_answer(text, BEFORE) == answer
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from urllib.parse import quote, urlencode
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ SECRETS = st.dictionaries(
     st.sampled_from(["A", "B", "C"]), st.text(st.sampled_from('xyz"\\\n\té€😀'), min_size=4, max_size=9), min_size=1
 ).filter(lambda secrets: all(len(value.strip()) >= 4 for value in secrets.values()))
 AROUND = st.text(st.sampled_from('xyz"\\ \n,.é'), max_size=6)
+EASY, HARD = "it's", "a'b\\c\"d/é\xa0&e"
 
 
 # ---- merging
@@ -106,6 +108,15 @@ def test_json_with_secrets_in_its_strings_stays_json(secrets: Mapping[str, str],
         ("'" + json.dumps(json.dumps('"quoted"')[1:-1])[1:-1] + "'", {"KEY": '"quoted"'}, "'[secret KEY]'"),
         ("Stra\\u00dfe", {"KEY": "Straße"}, "[secret KEY]"),
         ("token", {"KEY": "  token\n"}, "[secret KEY]"),
+        (repr(HARD), {"KEY": HARD}, "'[secret KEY]'"),
+        (ascii(HARD), {"KEY": HARD}, "'[secret KEY]'"),
+        (repr(HARD.encode()), {"KEY": HARD}, "b'[secret KEY]'"),
+        (repr({"with": f"{HARD}!"}), {"KEY": HARD}, "{'with': '[secret KEY]!'}"),
+        (json.dumps(repr([HARD])), {"KEY": HARD}, "\"['[secret KEY]']\""),
+        (repr(f"'\"{EASY}"), {"KEY": EASY}, "'\\'\"[secret KEY]'"),
+        (f"/?key={quote(HARD)}", {"KEY": HARD}, "/?key=[secret KEY]"),
+        (urlencode({"key": HARD}), {"KEY": HARD}, "key=[secret KEY]"),
+        ("https://me:a%2Fb%40c@host", {"KEY": "a/b@c"}, "https://me:[secret KEY]@host"),
         ("swordfish", {}, "swordfish"),
         ("", {"KEY": "swordfish"}, ""),
     ],

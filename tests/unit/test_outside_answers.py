@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from errands_config.errors import InvalidArguments
-from errands_config.text import fits
+from errands_config.text import clean, fits
 from errands_config.wire import CallState
 from errands_orchestrator.outside_result import Result, completed, read_result, result_of
 from errands_orchestrator.questions import Question, answered, dismissed
@@ -27,6 +28,19 @@ argument_sets = st.dictionaries(st.sampled_from(["path", "token", "to", "n"]), v
 
 
 # ---- results
+
+
+def cleaned(value: JsonValue) -> JsonValue:
+    """The value with every text in it as it passes the gate."""
+    match value:
+        case str():
+            return clean(value).text
+        case list():
+            return [cleaned(item) for item in value]
+        case dict():
+            return {clean(key).text: cleaned(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 @pytest.mark.parametrize(
@@ -45,6 +59,9 @@ argument_sets = st.dictionaries(st.sampled_from(["path", "token", "to", "n"]), v
         ('{"type": "text", "content": "x", "more": 1}', Result('{"type": "text", "content": "x", "more": 1}')),
         ('"a string"', Result('"a string"')),
         ("42", Result("42")),
+        ('{"type": "json", "content": NaN}', Result('{"type": "json", "content": NaN}')),
+        ('{"type": "json", "content": 1e999}', Result('{"type": "json", "content": 1e999}')),
+        ('{"type": "json", "content": ["a\\u009b", "\\u0000"]}', Result('["a","␀"]', "json")),
         ("{broken", Result("{broken")),
     ],
 )  # fmt: skip
@@ -56,7 +73,10 @@ def test_a_result_file_is_tagged_json_or_else_trimmed_text(text: str, result: Re
 def test_a_value_is_a_result_that_reads_as_that_value(value: JsonValue) -> None:
     result = result_of(value)
 
-    assert (result.text if isinstance(value, str) else json.loads(result.text)) == value
+    if isinstance(value, str):
+        assert result.text == value
+    else:
+        assert json.loads(result.text) == cleaned(value)
     assert read_result(json.dumps({"type": result.type, "content": value})) == result
 
 
@@ -68,8 +88,15 @@ def test_a_result_is_stored_clean_and_whole_or_as_text_with_its_middle_cut_out(v
     assert outcome.state is CallState.COMPLETED
     if fits(outcome.result, most):
         assert outcome.result_type == result.type
+        assert (json.loads if result.type == "json" else str)(outcome.result) == cleaned(value)
     else:
         assert (outcome.result_type, "its middle is left out" in outcome.result) == ("text", True)
+
+
+@pytest.mark.parametrize("value", [math.nan, [math.inf], {"a": -math.inf}])
+def test_what_json_does_not_have_is_no_result(value: JsonValue) -> None:
+    with pytest.raises(InvalidArguments, match="NaN or an infinity"):
+        result_of(value)
 
 
 # ---- questions
@@ -86,7 +113,14 @@ def test_an_answer_is_a_choice_by_its_text_or_its_number(said: str, meant: str) 
     assert question("red", "blue", "3", "4").answer(said) == meant
 
 
-@pytest.mark.parametrize("said", ["green", "0", "3", "-1", "Red", "²"])
+def test_a_choice_that_is_not_clean_can_be_chosen_and_is_stored_clean() -> None:
+    asked = question(" red\x9b", "blue")
+
+    assert asked.answer("red") == asked.answer("1")
+    assert json.loads(answered(asked.answer("red")).result) == {"answered": True, "answer": " red"}
+
+
+@pytest.mark.parametrize("said", ["green", "0", "3", "-1", "Red", "²", "9" * 5000])
 def test_what_is_no_choice_is_refused_with_those_that_are(said: str) -> None:
     with pytest.raises(InvalidArguments, match="1 red; 2 blue"):
         question("red", "blue").answer(said)

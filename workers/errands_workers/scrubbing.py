@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from urllib.parse import quote, quote_plus
 
 from errands_config.text import clean
 from errands_config.wire import Outcome
@@ -14,7 +15,7 @@ _SHORTEST = 4
 
 
 def scrubbed(text: str, secrets: Mapping[str, str]) -> str:
-    """The text without these secrets: `[secret NAME]` stands where one stood, as it is or as JSON text escapes it.
+    """The text without these secrets: `[secret NAME]` stands where one stood: as it is, in quotes or in a URL.
 
     It comes before a text is cut, which would leave halves. What else a tool has made of a secret is not found.
     """
@@ -59,12 +60,24 @@ def _places(text: str, secrets: Mapping[str, str]) -> Iterator[tuple[int, int, s
 
 @lru_cache(maxsize=256)
 def _forms(secret: str) -> tuple[str, ...]:
-    """How a secret may stand in a text: as it is, past the gate for foreign text, trimmed, in JSON, in JSON in JSON."""
+    """How a secret may stand in a text: as it is, past the gate for foreign text, trimmed, in quotes, in a URL."""
     plain = {secret, clean(secret).text, secret.strip()}
-    for ascii_only in (False, True):
-        once = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in plain}
-        plain |= once | {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once}
-    return tuple(form for form in plain if len(form) >= _SHORTEST)
+    once = {form for text in plain for form in _quoted(text)}
+    twice = {form for text in once for form in _quoted(text)}
+    in_urls = {quoted for text in plain for quoted in (quote(text), quote(text, safe=""), quote_plus(text))}
+    return tuple(form for form in plain | once | twice | in_urls if len(form) >= _SHORTEST)
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """What stands between the marks in JSON, and where Python shows a string: alone, or as a part of a longer one."""
+    yield from (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True))
+    for shown in (repr, ascii, _as_bytes):
+        parts = [shown(part)[1:-1] for part in text.split("'")]
+        yield from ("'".join(parts), "\\'".join(parts))
+
+
+def _as_bytes(text: str) -> str:
+    return repr(text.encode())[1:]
 
 
 def _joined(places: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:

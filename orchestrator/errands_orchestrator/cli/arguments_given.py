@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 from pydantic import JsonValue
@@ -14,11 +13,10 @@ Args: TypeAlias = Annotated[str, Parameter(help="Arguments, as a JSON object.")]
 
 
 def object_given(text: str) -> dict[str, JsonValue]:
-    """The object that was typed. Raises UsageError for anything else."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as invalid:
-        raise UsageError(f"--args is not JSON: {invalid}") from None
-    if not isinstance(value, dict):
-        raise UsageError("--args must be a JSON object")
-    return cast("dict[str, JsonValue]", value)
+    """The object that was typed, read as strictly as a model's. Raises UsageError for anything else."""
+    from errands_orchestrator.arguments import read_arguments  # imported here: only few commands take arguments
+
+    read = read_arguments('""' if text.strip() in ("", "null") else text, None)
+    if not isinstance(read.value, dict):
+        raise UsageError(f"--args: {read.fault}")
+    return read.value

@@ -18,7 +18,9 @@ def give(answer: Callable[[Deferrals], Awaitable[Resolution]], *, as_json: bool)
 
     async def work(store: reads.Store, there: Reached) -> Resolution:
         resolution = await answer(Deferrals(store, there.settings))
-        if not await anybody_steps(store):
+        if resolution.outcome == "mailed":
+            say("the question had ended: its model gets this answer as mail, with the next message")
+        elif not await anybody_steps(store):
             say(f"nobody steps sessions now: `errands session resume {resolution.session}` goes on with it")
         return resolution
 
@@ -26,8 +28,6 @@ def give(answer: Callable[[Deferrals], Awaitable[Resolution]], *, as_json: bool)
         resolution = with_store(work)
     except InvalidArguments as unfit:
         raise UsageError(str(unfit)) from None
-    if resolution.outcome == "mailed":
-        say("the question had ended: its model gets this answer as mail")
     print_facts(
         {
             "tool_call_id": resolution.call,

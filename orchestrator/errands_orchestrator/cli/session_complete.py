@@ -39,7 +39,7 @@ def _result(file: str) -> Result:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as unreadable:
         raise UsageError(f"{file} cannot be read: {unreadable.strerror}") from None
-    text = decode(data).text
+    text = decode(data).text.removeprefix("\ufeff")
     if not text.strip():
         raise UsageError(f"{file} is empty: a result says something")
     return read_result(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 
 import orjson
@@ -70,7 +71,7 @@ def call_tool(
     """
     from errands_orchestrator.cli.single_call import called  # imported here: an orchestrator takes a second
 
-    arguments = orjson.dumps(object_given(args)).decode()
+    arguments = json.dumps(object_given(args), ensure_ascii=False)  # whole numbers of any size
     with reached(load_settings()) as there:
         return _shown(asyncio.run(called(there, name, arguments)), as_json=as_json)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn, TypeVar
 
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from errands_config.arguments_digest import arguments_digest
 from errands_config.errors import ToolError
@@ -29,6 +29,7 @@ from errands_workers.around.hook_answers import (
     answered,
     question,
     question_after,
+    read_answer,
 )
 from errands_workers.around.hooks import HookFailed, Hooks, answer_of, label_of
 from errands_workers.around.pieces import SILENT, Overdue, Pieces, Within
@@ -71,8 +72,8 @@ class Asking:
                 raise
             raise HookFailed(_silent(hook, longest), "no answer in time") from None
         try:
-            return answers.validate_json(answer_of(hook, end))
-        except ValidationError:
+            return read_answer(answer_of(hook, end), answers)
+        except ValueError:
             raise HookFailed(f"hook {hook.name}: its answer cannot be read", "unreadable answer") from None
 
     def is_approved(self, hook: Hook, arguments: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+import json
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import orjson
 from pydantic import Field, JsonValue, TypeAdapter
@@ -10,6 +11,8 @@ from pydantic import Field, JsonValue, TypeAdapter
 from errands_config.text import HOOK_NOTE, clean, framed
 from errands_config.wire import CallState, Claimed, Frozen, Outcome, ResultType
 from errands_workers.json_text import json_text
+
+T = TypeVar("T")
 
 
 class Continue(Frozen):
@@ -59,6 +62,19 @@ AfterAnswer: TypeAlias = Keep | Annotate
 
 BEFORE: TypeAdapter[BeforeAnswer] = TypeAdapter(Annotated[BeforeAnswer, Field(discriminator="action")])
 AFTER: TypeAdapter[AfterAnswer] = TypeAdapter(Annotated[AfterAnswer, Field(discriminator="action")])
+
+
+def read_answer(text: str, answers: TypeAdapter[T]) -> T:
+    """The answer in a JSON text. ValueError for any other text, and where a key is repeated: it says two things."""
+    answer = answers.validate_json(text)
+    json.loads(text, object_pairs_hook=_without_repeats)
+    return answer
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return dict(pairs)
 
 
 def question(claimed: Claimed, arguments: str) -> bytes:
