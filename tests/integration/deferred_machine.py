@@ -143,7 +143,8 @@ class DeferredCallMachine(CallMachine):
         first = self.waits[-1].answer
         if first:
             return "again" if first == answer else "conflict"
-        return "ok" if self.call.state == "deferred" else "gone"
+        is_over = self.call.late and self.waits[-1].kind != "question"
+        return "ok" if self.call.state == "deferred" and not is_over else "gone"
 
     @property
     def is_unanswered_question(self) -> bool:
