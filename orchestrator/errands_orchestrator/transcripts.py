@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from errands_orchestrator import reads, sessions
+from errands_orchestrator.compaction import as_seen, has_compaction
+from errands_orchestrator.models.model import Dialect
 from errands_orchestrator.session import Entry
 from errands_orchestrator.transcript import Transcript
 
@@ -35,21 +37,26 @@ class Transcripts:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._size = 0
 
-    async def upto(self, sid: str, entries: int, system_prompt: str) -> Transcript:
+    async def upto(self, sid: str, entries: int, system_prompt: str, dialect: Dialect = "chat") -> Transcript:
         """The transcript of a session whose log has that many entries. Raises TranscriptBroken."""
         kept = self._taken(sid)
-        if kept is None or kept.entries > entries or kept.prompt != system_prompt:
-            kept = _Kept(system_prompt, Transcript(system_prompt))
+        as_before = kept is not None and (kept.prompt, kept.transcript.dialect) == (system_prompt, dialect)
+        if kept is None or not as_before or kept.entries > entries:
+            kept = _Kept(system_prompt, Transcript(system_prompt, dialect))
         if kept.entries < entries:
-            missing = await sessions.entries_of(self._store, sid, kept.entries)
-            kept.extend(missing[: entries - kept.entries])
+            missing = (await sessions.entries_of(self._store, sid, kept.entries))[: entries - kept.entries]
+            if kept.entries and has_compaction(missing):
+                kept = _Kept(system_prompt, Transcript(system_prompt, dialect))
+                missing = (await sessions.entries_of(self._store, sid))[:entries]
+            kept.extend(as_seen(missing))
         self._keep(sid, kept)
         return kept.transcript
 
     def committed(self, sid: str, before: int, entries: Sequence[Entry]) -> None:
-        """Add what was committed after `before` entries, if this transcript is kept and had reached them."""
+        """Add what was committed after `before` entries, if this transcript is kept and had reached them; after a
+        compaction it is made anew from the whole log."""
         kept = self._taken(sid)
-        if kept is not None and kept.entries == before:
+        if kept is not None and kept.entries == before and not has_compaction(entries):
             kept.extend(entries)
             self._keep(sid, kept)
 

@@ -23,6 +23,7 @@ from errands_orchestrator.models import (
     ScriptedModel,
     SeenMessage,
     chat_model,
+    responses_model,
 )
 from errands_orchestrator.models.scripted import ScriptCall, ScriptTurn
 
@@ -49,14 +50,14 @@ def _as_turn(reply: Reply) -> ScriptTurn:
     return ScriptTurn(say=reply.text, calls=calls, finish=reply.finish)
 
 
-def _endpoint(stream: bool) -> Saying:
+def _endpoint(stream: bool, make: Callable[..., Model] = chat_model) -> Saying:
     @asynccontextmanager
     async def saying(replies: Sequence[Reply]) -> AsyncGenerator[Model]:
         def answer(received: Received) -> Say:
             return _as_say(replies[sum(message["role"] == "assistant" for message in received.messages)])
 
         with StubServer(answer) as stub:
-            model = chat_model(url=stub.url, key=SecretStr(STUB_KEY), timeout_seconds=20, stream=stream)
+            model = make(url=stub.url, key=SecretStr(STUB_KEY), timeout_seconds=20, stream=stream)
             yield model
             await model.close()
             assert not stub.refusals
@@ -77,12 +78,14 @@ async def _function(replies: Sequence[Reply]) -> AsyncGenerator[Model]:
     yield FunctionModel(answer)
 
 
-@pytest.fixture(params=["endpoint", "streaming endpoint", "script", "function"])
+@pytest.fixture(params=["endpoint", "streaming endpoint", "responses", "streaming responses", "script", "function"])
 def saying(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Saying:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     makers: dict[str, Saying] = {
         "endpoint": _endpoint(stream=False),
         "streaming endpoint": _endpoint(stream=True),
+        "responses": _endpoint(stream=False, make=responses_model),
+        "streaming responses": _endpoint(stream=True, make=responses_model),
         "script": _script,
         "function": _function,
     }
@@ -219,3 +222,25 @@ async def test_a_function_sees_roles_texts_calls_and_what_they_answer() -> None:
         ("tool", "done", "a"),
     ]
     assert [(c.id, c.function.name) for c in seen[2].calls if c.function] == [("a", "f")]
+
+
+async def test_a_function_sees_items_as_the_messages_that_they_would_be() -> None:
+    seen: list[SeenMessage] = []
+
+    def look(messages: Sequence[SeenMessage]) -> Reply:
+        seen.extend(messages)
+        return Reply("")
+
+    made = [{"type": "function_call", "call_id": name, "name": "f", "arguments": "{}"} for name in "abc"]
+    told = [{"type": "function_call_output", "call_id": name, "output": f"{name} is done"} for name in "abc"]
+    items = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "On it."}, *made[:2], *told[:2]]
+    await FunctionModel(look).reply(ModelRequest("m", json.dumps([*items, made[2], told[2]]).encode()))
+    assert [(message.role, message.text, message.tool_call_id) for message in seen] == [
+        ("user", "go", ""),
+        ("assistant", "On it.", ""),
+        ("tool", "a is done", "a"),
+        ("tool", "b is done", "b"),
+        ("assistant", "", ""),
+        ("tool", "c is done", "c"),
+    ]
+    assert [[call.id for call in message.calls] for message in seen] == [[], ["a", "b"], [], [], ["c"], []]

@@ -14,7 +14,8 @@ from tests.stub import STUB_KEY, Hold, Say, StubServer
 from tests.waiting import eventually
 
 from errands_config.errors import ModelError
-from errands_orchestrator.models import ChatModel, ModelRequest, chat_model
+from errands_orchestrator.models import Model, ModelRequest, chat_model
+from errands_orchestrator.testing.strict.script import answers_from
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +31,23 @@ def ask_for(*texts: str) -> ModelRequest:
     return ModelRequest("m", json.dumps(messages).encode())
 
 
-async def outcome(model: ChatModel, request: ModelRequest) -> str:
+async def test_a_script_answers_in_both_dialects(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('[{"say":"first"},{"when":"is done","say":"it is done"},{"when":"","say":"I wait"}]')
+    made = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    told = {"type": "function_call_output", "call_id": "a", "output": "a is done"}
+    begun = [{"role": "user", "content": "go"}]
+    with StubServer(answers_from(script)) as stub:
+        chat, items = stub.model(), stub.responses_model()
+        said = [await outcome(model, ModelRequest("m", json.dumps(begun).encode())) for model in (chat, items)]
+        asked = json.dumps([*begun, {"role": "assistant", "content": "first"}, made, told]).encode()
+        said.append(await outcome(items, ModelRequest("m", asked)))
+        await chat.close()
+        await items.close()
+    assert said == ["first", "first", "it is done"]
+
+
+async def outcome(model: Model, request: ModelRequest) -> str:
     try:
         return (await model.reply(request)).text
     except ModelError as error:

@@ -55,7 +55,7 @@ def test_each_status_has_its_cause_and_says_whether_to_try_again(status: int, ca
     ],
 )
 def test_the_words_of_the_endpoint_are_quoted_wherever_it_puts_them(body: object) -> None:
-    expected = "http://model.example/v1 answered 404 (no such model). Check `modelUrl` and `modelName`"
+    expected = "http://model.example/v1 answered 404 (no such model). Check `modelUrl`, `modelName` and `flavor`"
     assert str(refused(404, body)).startswith(expected)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from tests.unit.stepper_driver import CANCEL, RUNNING, STATUS, make_brief, make_
 from errands_config.errors import ConfigError, TranscriptBroken
 from errands_config.wire import CallState
 from errands_orchestrator.session import AssistantEntry, Entry, ShownCall, ToolMessage, ToolsEntry, UserEntry
-from errands_orchestrator.transcript import Transcript, chat_message, tools_body
+from errands_orchestrator.transcript import Transcript, tools_body
+from errands_orchestrator.transcript_chat import chat_message
 
 
 def made(*ids: str, text: str = "", arguments: str = "{}", name: str = "tool") -> AssistantEntry:
@@ -172,7 +174,7 @@ def test_no_tool_runs_in_the_background_of_a_synchronous_agent() -> None:
 def test_the_tools_are_the_same_bytes_every_time_and_none_if_there_are_none() -> None:
     assert body(make_brief()) == body(make_brief())
     bare = make_brief(capabilities=[])
-    assert tools_body(type(bare.tools)(), bare.policy, ()) == b""
+    assert tools_body(replace(bare, tools=type(bare.tools)())) == b""
 
 
 def test_a_schema_that_would_break_the_request_is_named() -> None:
@@ -181,4 +183,4 @@ def test_a_schema_that_would_break_the_request_is_named() -> None:
 
 
 def body(brief: Any) -> bytes:
-    return tools_body(brief.tools, brief.policy, brief.agent.capabilities)
+    return tools_body(brief)

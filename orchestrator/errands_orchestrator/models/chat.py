@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from errands_orchestrator.models.body import request_body
 from errands_orchestrator.models.model import ModelRequest, Reply
 from errands_orchestrator.models.stream import Assembly
 
@@ -28,7 +28,8 @@ class ChatModel:
 
     async def reply(self, request: ModelRequest, on_text: Callable[[str], None] | None = None) -> Reply:
         """Answer the request. Raises ModelError."""
-        return await self._endpoint.exchange("/chat/completions", _body(request, self._stream), Assembly(on_text))
+        body = request_body(request, stream=self._stream, list_name="messages")
+        return await self._endpoint.exchange("/chat/completions", body, Assembly(on_text))
 
     async def close(self) -> None:
         """Close the endpoint's connections."""
@@ -55,15 +56,3 @@ def chat_model(
 
     endpoint = Endpoint(url=url, key=key, timeout_seconds=timeout_seconds, forbidden=forbidden)
     return ChatModel(endpoint, stream=stream)
-
-
-def _body(request: ModelRequest, stream: bool) -> bytes:
-    """The request's JSON text, joined from its parts."""
-    parts = [b'{"model":', json.dumps(request.model).encode()]
-    if stream:
-        parts.append(b',"stream":true')
-    if request.tools:
-        parts += [b',"tools":', request.tools]
-        if request.tool_choice != "auto":
-            parts.append(b',"tool_choice":"%b"' % request.tool_choice.encode())
-    return b"".join([*parts, b',"messages":', request.messages, b"}"])

@@ -9,7 +9,10 @@ from errands_config.errors import ConfigError
 from errands_config.settings import Settings
 from errands_orchestrator.models.chat import chat_model
 from errands_orchestrator.models.model import Model
+from errands_orchestrator.models.responses import responses_model
 from errands_orchestrator.models.scripted import scripted_model
+
+_MODELS = {"OpenAIv1": chat_model, "OpenAIResponses": responses_model}
 
 
 def choosing(settings: Settings) -> Callable[[Agent, str], tuple[Model, str]]:
@@ -25,7 +28,7 @@ def choosing(settings: Settings) -> Callable[[Agent, str], tuple[Model, str]]:
         if not name:
             raise ConfigError("name a model here, or set ERRANDS_MODEL", path="modelName")
         url = agent.model_url or settings.model_url
-        model = chat_model(
+        model = _MODELS[agent.flavor](
             url=url,
             key=key,
             timeout_seconds=settings.model_timeout_seconds,

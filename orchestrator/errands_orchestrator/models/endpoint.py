@@ -47,11 +47,18 @@ class Endpoint:
     """A connection pool to one endpoint. Usable from one event loop."""
 
     def __init__(
-        self, *, url: str | None, key: SecretStr | None, timeout_seconds: float, forbidden: bool = False
+        self,
+        *,
+        url: str | None,
+        key: SecretStr | None,
+        timeout_seconds: float,
+        forbidden: bool = False,
+        form: str = "chat completion",
     ) -> None:
         """Connects to nothing yet. What is None comes from OPENAI_BASE_URL and OPENAI_API_KEY.
 
         `timeout_seconds` bounds a whole exchange. `forbidden`: no request leaves, each is a ModelError.
+        `form` names in errors what an answer should be.
         Raises ModelError without a usable key, ConfigError for a bad URL.
         """
         timeout = openai.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
@@ -63,7 +70,7 @@ class Endpoint:
         self._timeout_seconds = timeout_seconds
         self._forbidden = forbidden
         self._address = _checked_address(self._client.base_url)
-        self._failures = Failures(self._address, SecretStr(api_key))
+        self._failures = Failures(self._address, SecretStr(api_key), form)
 
     async def exchange(self, path: str, body: bytes, reading: Reading) -> Reply:
         """Post `body`, hand every JSON document of the answer to `reading`, and return what it made of them.

@@ -41,7 +41,7 @@ _TRY_AGAIN: dict[int, Cause] = {408: "endpoint failed", 409: "endpoint failed", 
 _ADVICE: dict[int, str] = {
     401: "Check the key: `apiKeyId` of the agent file, or OPENAI_API_KEY.",
     403: "Check the key: `apiKeyId` of the agent file, or OPENAI_API_KEY.",
-    404: "Check `modelUrl` and `modelName` of the agent file, or OPENAI_BASE_URL and ERRANDS_MODEL.",
+    404: "Check `modelUrl`, `modelName` and `flavor` of the agent file, or OPENAI_BASE_URL and ERRANDS_MODEL.",
 }
 
 
@@ -52,6 +52,8 @@ class Failures:
     where: str
     """The endpoint's address, without user, password and query."""
     key: SecretStr
+    form: str = "chat completion"
+    """What an answer should be."""
 
     def refused(
         self, status: int, headers: Mapping[str, str], body: object, *, now: datetime | None = None
@@ -74,8 +76,8 @@ class Failures:
         return self._passing("endpoint failed", f"reported an error {self._quoted(body)}")
 
     def garbage(self, why: str) -> ModelError:
-        """An answer that is no chat completion."""
-        return self._passing("endpoint answered garbage", f"answered what is no chat completion: {self._clean(why)}")
+        """An answer that is none of a model."""
+        return self._passing("endpoint answered garbage", f"answered what is no {self.form}: {self._clean(why)}")
 
     def unreachable(self, why: str) -> ModelError:
         """No connection, or one that broke before the answer began."""

@@ -11,6 +11,9 @@ Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "o
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 
+Dialect: TypeAlias = Literal["chat", "responses"]
+"""Which API of the endpoint is spoken to, and so in what form a conversation is sent."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
@@ -19,7 +22,7 @@ class ModelRequest:
     model: str
     """The endpoint's name for the model."""
     messages: bytes
-    """JSON array of messages, UTF-8."""
+    """JSON array of messages (items in the Responses dialect), UTF-8."""
     tools: bytes = b""
     """JSON array of tool definitions, UTF-8; empty when there are none."""
     tool_choice: ToolChoice = "auto"
@@ -33,6 +36,8 @@ class ModelCall:
     provider_id: str
     name: str
     arguments: str
+    is_async: bool = False
+    """The answer says that the result may come in a later request."""
 
 
 @dataclass(frozen=True, slots=True)

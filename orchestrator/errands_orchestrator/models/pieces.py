@@ -15,7 +15,7 @@ from errands_orchestrator.models.model import Usage
 
 
 class AnswerError(Exception):
-    """An answer that is no chat completion. The text says why, as the end of a sentence about it."""
+    """An answer that is none of a model. The text says why, as the end of a sentence about it."""
 
 
 class ReportedError(AnswerError):
@@ -24,6 +24,10 @@ class ReportedError(AnswerError):
     def __init__(self, body: object) -> None:
         super().__init__("an error report")
         self.body = body
+
+
+_SPOKEN = {"text": "text", "output_text": "text", "refusal": "refusal"}
+"""What stands in the parts of a content that say something, by their type."""
 
 
 def _text(value: object) -> str:
@@ -41,7 +45,8 @@ def _content(value: object) -> str:
 def _part(part: object) -> str:
     if isinstance(part, dict):
         said = cast("dict[str, object]", part)
-        return _text(said.get("text")) if said.get("type", "text") in ("text", "output_text") else ""
+        field = _SPOKEN.get(str(said.get("type", "text")), "")
+        return _text(said.get(field))
     return _text(part)
 
 
@@ -55,18 +60,20 @@ Text = Annotated[str, PlainValidator(_text)]
 Content = Annotated[str, PlainValidator(_content)]
 
 
-class _Lenient(BaseModel):
+class Lenient(BaseModel):
+    """Takes what it knows and leaves the rest."""
+
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class FunctionPiece(_Lenient):
+class FunctionPiece(Lenient):
     """Name and arguments of a call, or a part of them."""
 
     name: Text = ""
     arguments: Text = ""
 
 
-class CallPiece(_Lenient):
+class CallPiece(Lenient):
     """A tool call or, in a stream, a part of one."""
 
     index: int | None = None
@@ -74,7 +81,7 @@ class CallPiece(_Lenient):
     function: FunctionPiece | None = None
 
 
-class MessagePiece(_Lenient):
+class MessagePiece(Lenient):
     """What the assistant says: the `message` of a whole answer, the `delta` of a stream."""
 
     content: Content = ""
@@ -94,7 +101,7 @@ class MessagePiece(_Lenient):
         return (self.tool_calls or ()) + old
 
 
-class ChoicePiece(_Lenient):
+class ChoicePiece(Lenient):
     """One choice. Some gateways split a single answer over several."""
 
     message: MessagePiece | None = None
@@ -102,7 +109,7 @@ class ChoicePiece(_Lenient):
     finish_reason: Text = ""
 
 
-class Document(_Lenient):
+class Document(Lenient):
     """One JSON document of an answer."""
 
     choices: tuple[ChoicePiece, ...] | None = None
@@ -115,9 +122,14 @@ def read(document: object) -> Document:
     try:
         piece = Document.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        path = ".".join(str(step) for step in first["loc"])
-        raise AnswerError(f"`{path or 'the document'}` cannot be read: {first['msg']}") from None
+        raise unreadable(error) from None
     if piece.error:
         raise ReportedError(piece.error)
     return piece
+
+
+def unreadable(error: ValidationError) -> AnswerError:
+    """What is said of a document of another form."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    path = ".".join(str(step) for step in first["loc"])
+    return AnswerError(f"`{path or 'the document'}` cannot be read: {first['msg']}")

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from errands_orchestrator.models.hearing import Heard, encodable
 from errands_orchestrator.models.model import Finish, ModelCall, Reply, Usage
 from errands_orchestrator.models.pieces import AnswerError, CallPiece, ChoicePiece, MessagePiece, read
 
@@ -22,11 +23,6 @@ _FINISHES: dict[str, Finish] = {
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
-
-
-def encodable(text: str) -> str:
-    """Join surrogate pairs that were split, and replace lone surrogates, so that the text can be encoded as UTF-8."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @dataclass(slots=True)
@@ -85,9 +81,7 @@ class Assembly:
 
     def __init__(self, on_text: Callable[[str], None] | None = None) -> None:
         """`on_text` hears the text as it comes."""
-        self._on_text = on_text
-        self._text: list[str] = []
-        self._half = ""
+        self._heard = Heard(on_text)
         self._drafts: list[_Draft] = []
         self._finish: str = ""
         self._usage: Usage | None = None
@@ -112,7 +106,7 @@ class Assembly:
         if not self._finish:
             raise AnswerError("it ended before its finish reason")
         calls = tuple(draft.call() for draft in self._drafts if not draft.is_empty)
-        return Reply("".join(self._text), calls, _FINISHES.get(self._finish, "other"), self._usage)
+        return Reply(self._heard.text, calls, _FINISHES.get(self._finish, "other"), self._usage)
 
     def _add_choice(self, choice: ChoicePiece) -> None:
         self._spoke = True
@@ -125,17 +119,7 @@ class Assembly:
             for piece in said.calls:
                 self._draft_for(piece).take(piece)
         self._finish = choice.finish_reason or self._finish
-        self._hear(said.text)
-
-    def _hear(self, piece: str) -> None:
-        """Take in text, but for the first half of a character whose second half comes with the next piece."""
-        piece, self._half = self._half + piece, ""
-        if piece and "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._half = piece[:-1], piece[-1]
-        if piece:
-            self._text.append(encodable(piece))
-            if self._on_text:
-                self._on_text(self._text[-1])
+        self._heard.add(said.text)
 
     def _draft_for(self, piece: CallPiece) -> _Draft:
         near = [draft for draft in self._drafts if piece.index is None or draft.index == piece.index]

@@ -17,7 +17,7 @@ from tests.faults.kit.kinds import Window
 from errands_config import keys
 from errands_orchestrator.session import Phase
 from errands_orchestrator.snapshot import load_entry, load_session
-from errands_orchestrator.transcript import chat_message
+from errands_orchestrator.transcript_chat import chat_message
 
 
 @dataclass(frozen=True, slots=True)

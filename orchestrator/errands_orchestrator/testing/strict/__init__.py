@@ -1,4 +1,7 @@
-"""A local OpenAI-compatible chat endpoint for tests, as strict as the real one and as faulty as one likes."""
+"""A local OpenAI-compatible endpoint for tests, as strict as the real one and as faulty as one likes.
+
+It speaks the chat API and the Responses API.
+"""
 
 from errands_orchestrator.testing.strict.answers import HANG, Answer, Call, Drop, Hold, Raw, Say, Status, Style
 from errands_orchestrator.testing.strict.journal import Received

@@ -16,6 +16,8 @@ class Call:
     name: str
     arguments: str | None = "{}"
     id: str | None = FRESH
+    is_async: bool | None = None
+    """In the Responses API, whether it says that its result may come later; None: as its tool was offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A chat completion, streamed if the request asks for it."""
+    """A chat completion, or a response, streamed if the request asks for it."""
 
     text: str | None = None
     calls: tuple[Call, ...] = ()

@@ -13,7 +13,7 @@ Json = dict[str, object]
 
 def whole(say: Say, model: str, number: int) -> Json:
     """The answer as one document. `number` makes ids fresh."""
-    calls = [_whole_call(call) for call in _with_ids(say, number).calls]
+    calls = [_whole_call(call) for call in with_ids(say, number).calls]
     message: Json = {"role": "assistant", "content": say.text, "refusal": None}
     if calls:
         message["tool_calls"] = calls
@@ -24,7 +24,7 @@ def whole(say: Say, model: str, number: int) -> Json:
 def chunks(say: Say, model: str, number: int) -> Iterator[Json]:
     """The answer as the documents of a stream, without the final `[DONE]`."""
     envelope = _envelope("chat.completion.chunk", model, number)
-    for delta in _deltas(_with_ids(say, number)):
+    for delta in _deltas(with_ids(say, number)):
         yield envelope | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     if say.reason is not None:
         yield envelope | {"choices": [{"index": 0, "delta": {}, "finish_reason": say.reason}]}
@@ -45,7 +45,8 @@ def _usage(say: Say) -> Json:
     }
 
 
-def _with_ids(say: Say, number: int) -> Say:
+def with_ids(say: Say, number: int) -> Say:
+    """The answer, its calls that are to have fresh ids with them."""
     calls = tuple(
         replace(call, id=f"call_{number}_{position}") if call.id == FRESH else call
         for position, call in enumerate(say.calls, 1)
@@ -59,7 +60,7 @@ def _whole_call(call: Call) -> Json:
 
 def _deltas(say: Say) -> Iterator[Json]:
     yield {"role": "assistant", "content": None if say.calls else ""}
-    for piece in _cut(say.text or "", say.style.piece):
+    for piece in cut(say.text or "", say.style.piece):
         yield {"content": piece}
     streams = [list(_call_pieces(call, position, say.style)) for position, call in enumerate(say.calls)]
     pieces = chain.from_iterable(zip_longest(*streams, fillvalue=None) if say.style.interleaved else streams)
@@ -70,7 +71,7 @@ def _deltas(say: Say) -> Iterator[Json]:
 def _call_pieces(call: Call, position: int, style: Style) -> Iterator[Json]:
     arguments = call.arguments
     whole_at_once = arguments is not None and len(arguments) <= style.piece
-    texts: list[str | None] = [arguments] if whole_at_once or arguments is None else ["", *_cut(arguments, style.piece)]
+    texts: list[str | None] = [arguments] if whole_at_once or arguments is None else ["", *cut(arguments, style.piece)]
     for turn, text in enumerate(texts):
         first = turn == 0
         piece: Json = {} if style.index == "missing" else {"index": position if style.index == "right" else 0}
@@ -80,5 +81,6 @@ def _call_pieces(call: Call, position: int, style: Style) -> Iterator[Json]:
         yield piece | ({"type": "function"} if first else {}) | {"function": named | {"arguments": text}}
 
 
-def _cut(text: str, size: int) -> list[str]:
+def cut(text: str, size: int) -> list[str]:
+    """A text in pieces of this size."""
     return [text[start : start + size] for start in range(0, len(text), size)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
+from errands_orchestrator.models.model import Dialect
+
 Outcome: TypeAlias = Literal["open", "answered", "refused", "cut", "client left", "stopped"]
 
 
@@ -37,5 +39,16 @@ class Received:
 
     @property
     def messages(self) -> list[dict[str, object]]:
-        """The decoded messages."""
-        return cast("list[dict[str, object]]", self.request.get("messages", []))
+        """The decoded messages, or items in the Responses API."""
+        return cast("list[dict[str, object]]", self.request.get("messages", self.request.get("input", [])))
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which API was asked."""
+        return "responses" if "input" in self.request else "chat"
+
+    @property
+    def async_tools(self) -> frozenset[str]:
+        """Names of the tools whose calls may be answered in a later request."""
+        tools = cast("list[dict[str, object]]", self.request.get("tools", []))
+        return frozenset(str(tool.get("name")) for tool in tools if tool.get("async") is True)

@@ -96,13 +96,18 @@ def _check_call(call: Value) -> str:
         raise fields["type"].refused("expected 'function'")
     function = fields["function"].fields(required=("name", "arguments"))
     check_name(function["name"])
-    try:
-        arguments = json.loads(function["arguments"].text())
-    except ValueError:
-        raise function["arguments"].refused("not JSON", code="invalid_json") from None
-    if not isinstance(arguments, dict):
-        raise function["arguments"].refused("not a JSON object", code="invalid_json")
+    check_arguments(function["arguments"])
     return fields["id"].text(at_most=LONGEST_ID)
+
+
+def check_arguments(arguments: Value) -> None:
+    """Raise RefusedError unless these are arguments that a call may have."""
+    try:
+        value = json.loads(arguments.text())
+    except ValueError:
+        raise arguments.refused("not JSON", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise arguments.refused("not a JSON object", code="invalid_json")
 
 
 def _check_tool(message: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from errands_orchestrator.testing.strict.refusal import RefusedError
@@ -57,7 +58,7 @@ class Prefixes:
     def check(self, body: bytes) -> None:
         """Take in a request's body. Raises RefusedError if it changes what an earlier request of its kind held."""
         parts = members(body.decode())
-        new = _History(parts.get("tools", ""), elements(parts["messages"]))
+        new = _History(parts.get("tools", ""), elements(_conversation(parts)))
         beginning = _beginning(new.messages)
         known = self._seen[beginning]
         if any(_extends(old, new) for old in known) and len(new.messages) > len(beginning):
@@ -66,13 +67,19 @@ class Prefixes:
         if grown:
             known.remove(max(grown, key=lambda old: len(old.messages)))
         elif known and len(new.messages) > len(beginning):
-            raise RefusedError(_difference(known, new), param="messages", code="prefix_changed")
+            name = "messages" if "messages" in parts else "input"
+            raise RefusedError(_difference(known, new, name), param=name, code="prefix_changed")
         known.append(new)
 
 
 def beginning_of(body: bytes) -> tuple[str, ...]:
     """What tells a conversation from others: its raw messages up to the first one of the user."""
-    return _beginning(elements(members(body.decode())["messages"]))
+    return _beginning(elements(_conversation(members(body.decode()))))
+
+
+def _conversation(parts: Mapping[str, str]) -> str:
+    """The raw list of messages, or of items in the Responses API."""
+    return parts.get("messages") or parts["input"]
 
 
 def _beginning(messages: tuple[str, ...]) -> tuple[str, ...]:
@@ -86,11 +93,11 @@ def _extends(new: _History, old: _History) -> bool:
     return new.tools == old.tools and new.messages[: len(old.messages)] == old.messages
 
 
-def _difference(known: list[_History], new: _History) -> str:
+def _difference(known: list[_History], new: _History, name: str) -> str:
     same = max(_common(old.messages, new.messages) for old in known)
     if any(_extends(_History("", new.messages), _History("", old.messages)) for old in known):
         return "The bytes of 'tools' changed within a conversation."
-    return f"The bytes of 'messages[{same}]' changed within a conversation."
+    return f"The bytes of '{name}[{same}]' changed within a conversation."
 
 
 def _common(old: tuple[str, ...], new: tuple[str, ...]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import cast
 
 from errands_orchestrator.testing.strict.messages import check_messages, check_name
@@ -49,19 +50,25 @@ _KNOWN = frozenset(
 
 def check_request(body: bytes) -> dict[str, object]:
     """The decoded body. Raises RefusedError unless the chat API would take it."""
-    try:
-        request = Value(json.loads(body.decode()), "")
-    except ValueError:
-        raise RefusedError("We could not parse the JSON body of your request.", code="invalid_json") from None
+    request = decoded(body)
     fields = request.fields(required=("model", "messages"), optional=_KNOWN)
     fields["model"].text()
-    _check_stream(fields)
-    _check_tools(fields)
+    check_stream(fields)
+    check_tools(fields, _check_tool, _chosen)
     check_messages(fields["messages"])
     return cast("dict[str, object]", request.raw)
 
 
-def _check_stream(fields: dict[str, Value]) -> None:
+def decoded(body: bytes) -> Value:
+    """The body as a value. Raises RefusedError if it is no JSON."""
+    try:
+        return Value(json.loads(body.decode()), "")
+    except ValueError:
+        raise RefusedError("We could not parse the JSON body of your request.", code="invalid_json") from None
+
+
+def check_stream(fields: dict[str, Value]) -> None:
+    """Raise RefusedError unless the fields say in a way that the API takes whether the answer comes in pieces."""
     stream = fields.get("stream", Value(None, "stream"))
     if stream.raw not in (None, True, False):
         raise stream.refused("expected a boolean", code="invalid_type")
@@ -69,7 +76,11 @@ def _check_stream(fields: dict[str, Value]) -> None:
         raise fields["stream_options"].refused("only allowed when 'stream' is true")
 
 
-def _check_tools(fields: dict[str, Value]) -> None:
+def check_tools(fields: dict[str, Value], check_tool: Callable[[Value], str], chosen: Callable[[Value], Value]) -> None:
+    """Raise RefusedError unless these are tools, and a choice among them, that the API takes.
+
+    `check_tool` checks a tool and answers its name, `chosen` answers the name that a choice has.
+    """
     for name in ("tool_choice", "parallel_tool_calls"):
         if name in fields and "tools" not in fields:
             raise fields[name].refused("only allowed when 'tools' are specified")
@@ -78,22 +89,26 @@ def _check_tools(fields: dict[str, Value]) -> None:
     tools = fields["tools"].elements()
     if len(tools) > _MOST_TOOLS:
         raise fields["tools"].refused(f"array too long, at most {_MOST_TOOLS}", code="array_above_max_length")
-    names = [_check_tool(tool) for tool in tools]
+    names = [check_tool(tool) for tool in tools]
     for position, name in enumerate(names):
         if name in names[:position]:
             raise tools[position].refused(f"the name {name} is taken by an earlier tool")
     if "tool_choice" in fields:
-        _check_choice(fields["tool_choice"], names)
+        _check_choice(fields["tool_choice"], names, chosen)
 
 
-def _check_choice(choice: Value, names: list[str]) -> None:
+def _check_choice(choice: Value, names: list[str], chosen: Callable[[Value], Value]) -> None:
     if isinstance(choice.raw, str):
         if choice.raw not in ("auto", "none", "required"):
             raise choice.refused("expected 'auto', 'none' or 'required'")
         return
-    name = choice.fields(required=("type", "function"))["function"].fields(required=("name",))["name"]
+    name = chosen(choice)
     if name.text() not in names:
         raise name.refused("no such tool")
+
+
+def _chosen(choice: Value) -> Value:
+    return choice.fields(required=("type", "function"))["function"].fields(required=("name",))["name"]
 
 
 def _check_tool(tool: Value) -> str:
@@ -101,6 +116,11 @@ def _check_tool(tool: Value) -> str:
     if fields["type"].text() != "function":
         raise fields["type"].refused("expected 'function'")
     function = fields["function"].fields(required=("name",), optional=("description", "parameters", "strict"))
+    return check_function(function)
+
+
+def check_function(function: dict[str, Value]) -> str:
+    """Check what a tool says of its function; answers its name."""
     check_name(function["name"])
     if "description" in function:
         function["description"].text(empty=True)

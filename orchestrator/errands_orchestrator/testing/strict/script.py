@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from errands_orchestrator.models.scripted import ScriptTurn, turn_for
-from errands_orchestrator.models.seen import SeenMessage
+from errands_orchestrator.models.seen import seen_messages
 from errands_orchestrator.testing.strict.answers import HANG, Answer, Call, Drop, Raw, Say, Status, Style
 from errands_orchestrator.testing.strict.journal import Received
 from errands_orchestrator.testing.strict.prefix import beginning_of
@@ -50,7 +50,6 @@ class FaultyTurn(ScriptTurn):
 
 
 _SCRIPT = TypeAdapter(tuple[FaultyTurn, ...])
-_MESSAGES = TypeAdapter(tuple[SeenMessage, ...])
 
 
 def answers_from(script: Path) -> Callable[[Received], Answer]:
@@ -59,7 +58,7 @@ def answers_from(script: Path) -> Callable[[Received], Answer]:
     asked: Counter[tuple[tuple[str, ...], int, int]] = Counter()
 
     def answer(received: Received) -> Answer:
-        messages = _MESSAGES.validate_python(received.messages)
+        messages = seen_messages(received.messages)
         position = turn_for(turns, messages)
         if position is None:
             raise RefusedError("The script has no turn for this request.", code="no_answer_left")

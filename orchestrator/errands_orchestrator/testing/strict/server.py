@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeAlias, cast
 
@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from errands_orchestrator.models.chat import ChatModel, chat_model
 from errands_orchestrator.models.real_requests import endpoint_of_tests
+from errands_orchestrator.models.responses import ResponsesModel, responses_model
 from errands_orchestrator.testing.strict.answers import Answer
 from errands_orchestrator.testing.strict.giving import give
 from errands_orchestrator.testing.strict.http import ClientLeftError, HttpRequest, Response, read_request
@@ -20,14 +21,23 @@ from errands_orchestrator.testing.strict.journal import Outcome, Received
 from errands_orchestrator.testing.strict.prefix import Prefixes
 from errands_orchestrator.testing.strict.refusal import RefusedError
 from errands_orchestrator.testing.strict.request import check_request
+from errands_orchestrator.testing.strict.response_request import check_response_request
 
 STRICT_KEY = "sk-strict-5d1c0f"
+
+_CHECKS: Mapping[tuple[str, str], Callable[[bytes], dict[str, object]]] = {
+    ("POST", "/v1/chat/completions"): check_request,
+    ("POST", "/v1/responses"): check_response_request,
+}
 
 Answers: TypeAlias = Sequence[Answer] | Callable[[Received], Answer]
 
 
 class StrictEndpoint:
-    """Serves `POST {url}/chat/completions` on 127.0.0.1. Use it as a context manager, or `start` and `stop` it."""
+    """Serves `POST {url}/chat/completions` and `POST {url}/responses` on 127.0.0.1.
+
+    Use it as a context manager, or `start` and `stop` it.
+    """
 
     def __init__(
         self,
@@ -65,6 +75,10 @@ class StrictEndpoint:
     def model(self, *, stream: bool = False) -> ChatModel:
         """A model that asks this endpoint, for an agent that is to be tested. `stream`: in pieces."""
         return chat_model(url=self.url, key=SecretStr(self._key), stream=stream)
+
+    def responses_model(self, *, stream: bool = False) -> ResponsesModel:
+        """The same for an agent with `"flavor": "OpenAIResponses"`."""
+        return responses_model(url=self.url, key=SecretStr(self._key), stream=stream)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -166,13 +180,14 @@ class StrictEndpoint:
         return await give(answer, entry, response, self._released)
 
     def _checked(self, request: HttpRequest) -> dict[str, object]:
-        if (request.method, request.path) != ("POST", "/v1/chat/completions"):
+        check = _CHECKS.get((request.method, request.path))
+        if check is None:
             raise RefusedError(f"Unknown request URL: {request.method} {request.path}", code="unknown_url", status=404)
         if request.headers.get("authorization") != f"Bearer {self._key}":
             raise RefusedError("Incorrect API key provided.", code="invalid_api_key", status=401)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             raise RefusedError("The body must be of type application/json.", code="invalid_content_type")
-        checked = check_request(request.body)
+        checked = check(request.body)
         if self._prefixes:
             self._prefixes.check(request.body)
         return checked
