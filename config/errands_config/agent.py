@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, ModelWrapValidatorHandler, PrivateAttr, V
 from errands_config.agent_file.binding_mistakes import binding_mistakes
 from errands_config.agent_file.bindings import Binding, Parameter
 from errands_config.agent_file.decorators import Limit
+from errands_config.agent_file.delivery_config import Delivery
 from errands_config.agent_file.file_model import (
     LONGEST_SECONDS,
     ByTag,
@@ -72,25 +73,22 @@ class ExtraAgent(FileModel):
 
 
 class Registry(FileModel):
-    """How the model names its calls and what happens to equal ones."""
+    """How the model names its calls and what happens to equal ones. Where it stands in the file, be it empty, calls in
+    the background take `idempotency_key` and `depends_on` beside their own arguments."""
 
     handles: bool = False
+    """Whether each call in the background must have a `task_handle`, a name that the model gives it, unique over the
+    conversation."""
     references: bool = False
+    """Whether `{"$result": NAME, "path": "…"}` in arguments stands for the result of an earlier call."""
     on_duplicate: Literal["allow", "reject", "replace", "confirm", "attach"] = "allow"
+    """What becomes of a call that equals one in flight: it runs, is refused, takes the other's place, runs only with
+    `confirm_duplicate`, or ends with the other and does not run itself."""
     duplicate_scope: Literal["name_and_args", "name"] = "name_and_args"
+    """What makes two calls equal."""
     digest: bool = False
-
-
-class Delivery(FileModel):
-    """How late results reach the model."""
-
-    style: Literal["notice", "event"] = "notice"
-    max_result_bytes: int = Field(default=65_536, ge=1)
-    """Most of one result that the model gets; a longer one is cut and says so. What is stored is not cut here."""
-    max_items: int | None = Field(default=None, ge=1)
-    max_bytes: int | None = Field(default=None, ge=1)
-    templates: dict[str, str] = Field(default={})
-    compact_after_turns: int | None = Field(default=None, ge=1)
+    """Whether messages that are sent anyway end with a short list of the calls that still run: state, start, newest
+    progress, open questions. It is sent when it has changed, or after ten turns."""
 
 
 class Agent(FileModel):
@@ -103,7 +101,11 @@ class Agent(FileModel):
     announce: Text = ""
     """What callers of the agent are told about it."""
     flavor: Flavor = "OpenAIv1"
-    """How the model is spoken to: over the OpenAI chat API, or not at all, because a script answers."""
+    """How the model is spoken to: over the OpenAI chat API, over the Responses API, or not at all, because a script
+    answers."""
+    async_tools: bool | None = None
+    """With `OpenAIResponses`: whether the model itself knows calls whose results come later, and so gets each on the
+    call itself and no placeholder before. Left out: by the model's name."""
     model_url: NonEmpty | None = None
     """Endpoint of the model; of a `Scripted` one its script file, beside the agent file. Left out: the settings', then
     the environment of the `openai` package."""
@@ -184,6 +186,11 @@ class Agent(FileModel):
     def canonical(self) -> str:
         """What was written, as canonical JSON without envelope; `parse_agent` reads it again."""
         return self._canonical
+
+    @property
+    def has_registry(self) -> bool:
+        """Whether `registry` stands in the file."""
+        return "registry" in self.model_fields_set
 
     @property
     def digest(self) -> str:
@@ -270,6 +277,8 @@ def _mistakes(agent: Agent, api_key_ids: Collection[str] | None) -> Iterator[Fin
     url = agent.model_url
     if url is not None and agent.flavor != "Scripted" and not url.startswith(("http://", "https://")):
         yield Finding("modelUrl", f"a URL with http:// or https:// is expected, got {shown(url)}")
+    if agent.async_tools is not None and agent.flavor != "OpenAIResponses":
+        yield Finding("asyncTools", 'only "flavor": "OpenAIResponses" has such tools; leave it out')
     yield from binding_mistakes(agent.parameters, agent.bindings)
 
 

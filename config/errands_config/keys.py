@@ -15,12 +15,15 @@
     errands:s:{sid}:events     stream  what watchers see; its ids are the replay cursor; the newest 1,000
     errands:s:{sid}:calls      zset    call ids by time of recording
     errands:s:{sid}:names      hash    provider call id -> newest call with it
+    errands:s:{sid}:handles    hash    task handle -> its call, for ever
+    errands:s:{sid}:idempotency hash   digest of an idempotency key -> its call and that one's likeness
     errands:sessions           zset    every session by time of creation
 
     errands:c:{cid}            hash    the call: see `scripts/commit.lua` (what is written first) and `wire.Claimed`;
                                        of one that was deferred `scripts/deferring.lua`, and answer (fingerprint of
                                        what came from outside), approved (`wire.Approval`, as JSON)
     errands:c:{cid}:progress   stream  the 50 newest
+    errands:c:{cid}:output     string  what it has printed in this attempt, in whole lines; gone once it has completed
 
     errands:due                zset    sessions by the moment somebody must look: now (unread mail), end of the
                                        owner's lease, next timer, but never more than 10 minutes ahead
@@ -114,6 +117,16 @@ def names(sid: str) -> str:
     return f"{PREFIX}s:{sid}:names"
 
 
+def handles(sid: str) -> str:
+    """Key of a session's index of task handles."""
+    return f"{PREFIX}s:{sid}:handles"
+
+
+def idempotency(sid: str) -> str:
+    """Key of a session's index of idempotency keys."""
+    return f"{PREFIX}s:{sid}:idempotency"
+
+
 def call(cid: str) -> str:
     """Key of a call's record."""
     return f"{PREFIX}c:{cid}"
@@ -122,6 +135,11 @@ def call(cid: str) -> str:
 def progress(cid: str) -> str:
     """Key of a call's progress."""
     return f"{PREFIX}c:{cid}:progress"
+
+
+def output(cid: str) -> str:
+    """Key of what a call has printed so far."""
+    return f"{PREFIX}c:{cid}:output"
 
 
 def queued(queue: str) -> str:

@@ -1,7 +1,8 @@
-"""`python -m docs.generate`: writes every page of the reference anew."""
+"""`python -m docs.generate`: writes every page of the reference anew, and the worked conversations."""
 
 from __future__ import annotations
 
+from docs.generate import conversations
 from docs.generate.pages import FOLDER, PAGES
 
 
@@ -10,6 +11,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, made in PAGES.items():
         (FOLDER / name).write_text(made())
+    conversations.PAGE.write_text(conversations.page())
 
 
 main()

@@ -21,9 +21,9 @@ from errands_orchestrator.definitions import Library
 from errands_orchestrator.models.function import FunctionModel
 from errands_orchestrator.models.model import Reply
 from errands_orchestrator.models.seen import SeenMessage
+from errands_orchestrator.recording import with_own
 from errands_orchestrator.redaction import restored
 from errands_orchestrator.tokens import secret_key
-from errands_orchestrator.turn import with_own
 
 
 async def edited(store: reads.Store, settings: Settings, meant: Addressed, arguments: str) -> Edited | None:
@@ -43,7 +43,8 @@ async def edited(store: reads.Store, settings: Settings, meant: Addressed, argum
 
 def _checked(sent: str, shown: str, offer: ToolOffer, key: bytes) -> tuple[str, JsonValue]:
     """The arguments with every value in its place, as text and as a value."""
-    form = read_arguments(sent, None)
+    # of a model, nothing at all is read as {}; of a person, it is rather a variable that was not set
+    form = read_arguments('""' if sent.strip() in ("", "null") else sent, None)
     if not isinstance(form.value, dict):
         raise InvalidArguments(f"the new arguments cannot be used: {form.fault}")
     whole = restored(form.value, json.loads(shown), offer.redact, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -40,18 +41,23 @@ def read_arguments(sent: str, schema: str | None) -> Arguments:
     except (ValueError, RecursionError) as broken:
         shown = orjson.dumps({"_unreadable": clean(sent).text[:_UNREADABLE_SHOWN]}).decode()
         return Arguments(shown, None, f"{_why(broken)}{_wanted(schema)}")
-    return Arguments(sent, value, _breach(value, schema) if schema else "")
+    return Arguments(sent, value, breach(value, schema) if schema else "")
+
+
+def strict_json(text: str, pairs_hook: Callable[[list[tuple[str, JsonValue]]], JsonValue] = dict) -> JsonValue:
+    """The value of a JSON text. Raises ValueError or RecursionError for what others could not read again."""
+    # orjson refuses what the standard library lets pass: NaN, numbers out of range, lone surrogates, deep nesting;
+    # the standard library keeps whole numbers of any size and tells of keys that are there twice
+    orjson.loads(text)
+    return cast("JsonValue", json.loads(text, object_pairs_hook=pairs_hook))
 
 
 def _object(text: str) -> JsonValue:
     """The object of a JSON text. Raises ValueError or RecursionError for everything else."""
-    # orjson refuses what the standard library lets pass: NaN, numbers out of range, lone surrogates, deep nesting;
-    # the standard library keeps whole numbers of any size and tells of keys that are there twice
-    orjson.loads(text)
-    value = json.loads(text, object_pairs_hook=_without_repeats)
+    value = strict_json(text, _without_repeats)
     if not isinstance(value, dict):
         raise ValueError("a JSON object is expected")
-    return cast("dict[str, JsonValue]", value)
+    return value
 
 
 def _without_repeats(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -75,7 +81,7 @@ def _wanted(schema: str | None) -> str:
     return f"; the schema is {schema[:_SCHEMA_SHOWN]}" if schema else ""
 
 
-def _breach(value: JsonValue, schema: str) -> str:
+def breach(value: JsonValue, schema: str) -> str:
     """What the schema has against the value; empty if nothing."""
     validator = _validator(schema)
     if isinstance(validator, str):

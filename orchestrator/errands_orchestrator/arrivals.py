@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pydantic import JsonValue
+
 from errands_config.wire import CallState, Mail
+from errands_orchestrator.digest import Outstanding
 from errands_orchestrator.models.model import Reply
+from errands_orchestrator.naming import UNNAMED, Names
+from errands_orchestrator.references import Reference
 from errands_orchestrator.session import Reads
 
 
@@ -28,6 +34,10 @@ class Replied:
 
     reply: Reply
     ids: tuple[str, ...]
+    names: Names = UNNAMED
+    """What the names in it are bound to."""
+    used: frozenset[str] = frozenset()
+    """Ids of earlier calls that its calls, as they stand in the history, must not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,8 @@ class Answered:
     text: str
     read: tuple[str, ...] = ()
     """Calls of earlier turns whose final result the model has read by it."""
+    paged: tuple[str, ...] = ()
+    """Calls of earlier turns whose result the model has read to its last page."""
     waited: tuple[str, ...] = ()
     """Calls of earlier turns whose result a wait has brought."""
     stopped: tuple[str, ...] = ()
@@ -73,4 +85,24 @@ class Looked:
     states: tuple[tuple[str, CallState], ...]
 
 
-Arrival: TypeAlias = Acquired | Received | Replied | AskFailed | Begun | Answered | Looked
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a call that waited for others runs with."""
+
+    call: str
+    arguments: str
+    """As recorded: with references."""
+    found: Mapping[Reference, JsonValue]
+    """What the references in them stand for, of those that lead somewhere."""
+    is_too_large: bool = False
+    """They stand for more than arguments may hold, and not all of it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """How open calls stand, for the digest of the next request."""
+
+    calls: tuple[Outstanding, ...]
+
+
+Arrival: TypeAlias = Acquired | Received | Replied | AskFailed | Begun | Answered | Looked | Resolved | Surveyed

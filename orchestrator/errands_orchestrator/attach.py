@@ -8,9 +8,19 @@ from dataclasses import replace
 from errands_config.agent import YieldOnTimeout
 from errands_config.wire import CallState, Outcome
 from errands_orchestrator.brief import Brief
+from errands_orchestrator.capabilities.offers import WAIT
 from errands_orchestrator.decisions import Answer, Look
+from errands_orchestrator.dependencies import held_from_outside
+from errands_orchestrator.late_outputs import late_outputs, result_message
 from errands_orchestrator.session import CapabilityCall, Session, ToolMessage, ToolsEntry, TrackedCall
-from errands_orchestrator.texts import INTERRUPTED, RUN_AGAIN, end_text, interrupted_answer, placeholder, seconds
+from errands_orchestrator.texts import (
+    INTERRUPTED,
+    OUTSIDE,
+    end_text,
+    interrupted_answer,
+    placeholder,
+    seconds,
+)
 
 
 def settled(brief: Brief, session: Session, now: int) -> Session:
@@ -19,12 +29,15 @@ def settled(brief: Brief, session: Session, now: int) -> Session:
     person = any(item.kind == "user" for item in session.inbox)
     woken_by = next((item.kind for item in session.inbox if item.kind != "mail" or item.interrupt), "")
     attached = {call.id for call in session.attached}
+    outside = held_from_outside(session.calls, let_go=True)
 
     def released(call: TrackedCall) -> TrackedCall:
         if call.id not in attached or not _holds(call):
             return call
         if interrupt:
             return replace(call, detached=INTERRUPTED)
+        if call.id in outside:
+            return replace(call, detached=OUTSIDE)
         holds_fast = call.attach == "forever" and not call.is_deferred
         return call if holds_fast else _released(call, session.attached_at, person, now)
 
@@ -96,7 +109,7 @@ def missing(session: Session) -> tuple[Answer | Look, ...]:
     """What has to be brought before the turn can be handed back: answers, and the states that placeholders name."""
     answers = [Answer(it) for it in session.asked if it.answer is None]
     looked = {call for call, _ in session.looked}
-    unseen = tuple(call.id for call in session.attached if not call.is_final and call.id not in looked)
+    unseen = tuple(call.id for call in session.attached if _gets_placeholder(call) and call.id not in looked)
     return (*answers, Look(unseen)) if unseen else tuple(answers)
 
 
@@ -119,28 +132,47 @@ def interrupted(session: Session, max_bytes: int) -> Session:
 
 
 def handed_back(session: Session, capabilities: Collection[str]) -> tuple[Session, ToolsEntry]:
-    """The tool messages of the newest turn in call order, and the session that goes on tracking what is still owed."""
+    """The tool messages of the newest turn in call order, and the session that goes on tracking what is still owed.
+
+    Where something was asked about calls, the results of asynchronous calls of earlier turns come first, because the
+    answers refer to them. Where there are results of such calls, waits are answered last: behind what they waited for.
+    """
+    session, late = late_outputs(session) if session.asked else (session, ())
     states = dict(session.looked)
     by_position = {it.position: _answer_message(it) for it in session.asked}
     owed: list[TrackedCall] = []
     for call in session.attached:
         if call.is_final and not _never_at_once(call, session):
-            text = f"({RUN_AGAIN})\n{call.text}" if call.reran else call.text
-            message = ToolMessage(call.provider_id, call.id, call.name, call.state, text)
+            message = result_message(call)
+        elif call.is_async:
+            owed.append(call)
+            continue
         else:
             owed.append(call)
             state = states.get(call.id, call.state)
-            text = placeholder(call.provider_id, state, call.detached, capabilities)
+            text = placeholder(call.provider_id, state, call.detached, capabilities, call.handle)
             message = ToolMessage(call.provider_id, call.id, call.name, state, text, placeholder=True)
         by_position[call.position] = message
     earlier = tuple(call for call in session.calls if call.turn < session.turn)
     left = replace(session, calls=(*earlier, *owed), asked=(), looked=(), handing_back=False)
-    return left, ToolsEntry(tuple(by_position[position] for position in sorted(by_position)))
+    in_order = [by_position[position] for position in sorted(by_position)]
+    if late or any(call.is_async for call in session.attached):
+        in_order.sort(key=lambda message: message.name == WAIT)
+    return left, ToolsEntry((*late, *in_order))
+
+
+def _gets_placeholder(call: TrackedCall) -> bool:
+    return not (call.is_final or call.is_async)
 
 
 def _never_at_once(call: TrackedCall, session: Session) -> bool:
-    """Whether this is a call with `attachSeconds: 0`, whose first answer never holds data. A refusal is no data."""
-    return bool(call.detached) and call.attach == "deadline" and call.attach_until == session.attached_at
+    """Whether this is a call with `attachSeconds: 0`, whose placeholder never holds data. A refusal is no data."""
+    return (
+        not call.is_async
+        and bool(call.detached)
+        and call.attach == "deadline"
+        and call.attach_until == session.attached_at
+    )
 
 
 def _answer_message(asked: CapabilityCall) -> ToolMessage:

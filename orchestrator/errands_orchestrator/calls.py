@@ -52,11 +52,15 @@ class CallRow:
     """The shared limit that it waits for."""
     cancellable: bool = True
     """False: its model is told that it cannot be stopped."""
+    handle: str = ""
+    """The name that the model gave it."""
+    same_as: str = ""
+    """The call that it stood for, whose result is its own."""
 
 
 _FACTS = (
     "session", "tool", "provider_id", "state", "attempt", "queue", "label", "worker", "queued_at", "started_at",
-    "ended_at", "created", "limit", "policy",
+    "ended_at", "created", "limit", "policy", "task_handle", "same_as",
 )  # fmt: skip
 _END = ("result", "result_type", "error", "error_kind", "by", "reason", "confirmed", "timeout_seconds", "noted")
 
@@ -90,7 +94,8 @@ def _row(cid: str, names: Sequence[str], values: Sequence[str | None]) -> CallRo
         queued_at=int(got["queued_at"] or 0), started_at=int(got["started_at"] or 0),
         ended_at=int(got["ended_at"] or 0), outcome=outcome, created_at=int(got["created"] or 0),
         limit=got["limit"] if state is CallState.WAITING else "",
-        cancellable=orjson.loads(got["policy"] or "{}").get("cancellable", True),
+        cancellable=orjson.loads(got["policy"] or "{}").get("cancellable", True), handle=got["task_handle"],
+        same_as=got["same_as"],
     )  # fmt: skip
 
 
@@ -119,12 +124,15 @@ async def progress_of(store: reads.Store, cid: str, count: int = keys.PROGRESS_K
 
 
 async def resolve(store: reads.Store, session: Session, name: str) -> str | None:
-    """The call that the model means: by our id, else by the provider's, a call in flight before the newest.
+    """The call that the model means: by our id, else by the name that it gave it, else by the provider's id, a call in
+    flight before the newest.
 
     Only calls of this session are found. The name is foreign text, and becomes part of a key only if it is an id.
     """
     if _OUR_ID.fullmatch(name) and await reads.field(store, keys.call(name), "session") == session.id:
         return name
+    if bound := await reads.field(store, keys.handles(session.id), name):
+        return bound
     for call in reversed(session.calls):
         if call.provider_id == name and not call.is_final:
             return call.id

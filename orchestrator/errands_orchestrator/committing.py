@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from errands_config.scripts.commits import Commit, End, Publication, Record
 from errands_config.scripts.deferred import deferral_fields
 from errands_config.scripts.letters import outcome_fields
-from errands_config.scripts.sessions import Commit, Publication, Record, Rest
+from errands_config.scripts.sessions import Rest
 from errands_config.wire import CallPolicy, CallState, Deferral
 from errands_orchestrator.decisions import Decision, Event, Park, Queue, Step, Wait
 from errands_orchestrator.dispatcher import first_publication, message
@@ -54,6 +55,7 @@ def commit_of(
         heard=step.session.heard,
         log=tuple(dump_entry(entry) for entry in step.log),
         records=tuple(_record(call, slug, patience) for call in step.records),
+        ends=tuple(End(it.id, outcome_fields(it.outcome) | _named(same_as=it.same_as)) for it in step.ends),
         publish=tuple(publish),
         events=tuple(_event(event) for event in step.events),
     )
@@ -66,8 +68,13 @@ def _record(call: NewCall, slug: str, patience: Patience) -> Record:
         "policy": call.policy.model_dump_json(exclude_defaults=True), "queue": call.queue,
     }  # fmt: skip
     limits = " ".join(limit.name for limit in call.policy.limits)
-    named = {name: value for name, value in (("limits", limits), ("label", call.policy.label)) if value}
-    return Record(call.id, fields | named | _standing(call, patience))
+    more = _named(limits=limits, label=call.policy.label, task_handle=call.handle, same_as=call.same_as)
+    return Record(call.id, fields | more | _standing(call, patience), call.key, call.likeness, call.again)
+
+
+def _named(**values: str) -> dict[str, str]:
+    """Fields that a record has only where there is something to say."""
+    return {name: value for name, value in values.items() if value}
 
 
 def _standing(call: NewCall, patience: Patience) -> dict[str, str]:

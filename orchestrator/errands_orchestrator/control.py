@@ -10,6 +10,7 @@ from errands_orchestrator.attach import interrupted
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.decisions import Cancel, Park, Step
 from errands_orchestrator.draft import Draft
+from errands_orchestrator.late import follow
 from errands_orchestrator.session import Phase, Session, TrackedCall
 
 PAUSED_BY_USER = "paused by user"
@@ -42,6 +43,7 @@ def _stop_run(draft: Draft) -> None:
         return
     if draft.session.phase is Phase.ATTACHED:
         draft.session = interrupted(draft.session, draft.max_bytes)
+        follow(draft)  # what is handed back is not tracked any more, and whoever waits for it must know its end
         draft.hand_back()
     if draft.brief.agent.on_run_failure == "cancel":
         draft.stop("run cancelled", not_deferred(draft.session))
@@ -100,7 +102,7 @@ def cancels(draft: Draft) -> tuple[Cancel, ...]:
 
 
 def _by(why: str) -> Literal["user", "system"]:
-    return "system" if why in ("run ended", "run failed") else "user"
+    return "system" if why in ("run ended", "run failed", "replaced by an equal call") else "user"
 
 
 def set_aside(brief: Brief, session: Session, cause: str) -> Step:

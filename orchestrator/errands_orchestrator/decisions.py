@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from errands_orchestrator.session import CapabilityCall, Entry, NewCall, Session
+from errands_orchestrator.session import CapabilityCall, Ended, Entry, NewCall, Session, TrackedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,20 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolve:
+    """Bring back the arguments of this call and the results of those that it depends on, as `Resolved`."""
+
+    call: TrackedCall
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Bring back how these calls stand as `Surveyed`: the next request tells of them."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """Ask for the end of these calls. May come again for the same ones."""
 
@@ -75,7 +89,7 @@ class Park:
     status: Literal["idle", "paused"]
 
 
-Decision: TypeAlias = Queue | AskModel | Begin | Answer | Look | Cancel | Again | Wait | Park
+Decision: TypeAlias = Queue | AskModel | Begin | Answer | Look | Resolve | Survey | Cancel | Again | Wait | Park
 
 EventKind: TypeAlias = Literal[
     "run.started",
@@ -106,5 +120,6 @@ class Step:
     decisions: tuple[Decision, ...]
     log: tuple[Entry, ...] = ()
     records: tuple[NewCall, ...] = ()
+    ends: tuple[Ended, ...] = ()
     events: tuple[Event, ...] = ()
     changed: bool = True

@@ -26,6 +26,8 @@ from errands_config.wire import SharedLimit, ToolOffer
 from errands_orchestrator import reads
 from errands_orchestrator.brief import Brief, Toolset
 from errands_orchestrator.catalogue import without_bound
+from errands_orchestrator.injected import check_no_own_handles
+from errands_orchestrator.models.async_tools import has_async_tools
 from errands_orchestrator.models.model import Model, ModelRequest, Reply
 from errands_orchestrator.transcript import tools_body
 
@@ -51,10 +53,12 @@ def stored(agent: Agent, folder: Path) -> StoredAgent:
 def definitions(agent: StoredAgent, tools: Toolset, parameters: str = "") -> Definitions:
     """What a new session is made of. `parameters`: the values of its parameters, as `parameter_values` gives them.
 
-    Its tools are listed without the arguments that are bound.
+    Its tools are listed without the arguments that are bound. Raises ConfigError for a tool that cannot be listed.
     """
     read = parse_agent(agent.file, origin="a stored agent", api_key_ids=None)
-    listed = dump_toolset(without_bound(read, tools, parameters))
+    seen = without_bound(read, tools, parameters)
+    check_no_own_handles(read, compile_policy(read), seen.offers)
+    listed = dump_toolset(seen)
     digest = hashlib.sha256(listed.encode()).hexdigest()
     return Definitions(agent.digest, agent.text, digest, listed, read.mail_scope, read.interrupt_scope, parameters)
 
@@ -104,9 +108,10 @@ class Library:
         origin = f"stored agent {agent_digest[:12]}"
         names = [limit.name for limit in self._limits]
         agent = parse_agent(stored_agent.file, origin=origin, api_key_ids=None, limit_names=names)
-        brief = Brief(agent, compile_policy(agent, self._limits), load_toolset(tools_text))
         model, name = self._make_model(agent, stored_agent.script)
-        return Known(brief, model, name, tools_body(brief.tools, brief.policy, agent.capabilities))
+        policy, tools = compile_policy(agent, self._limits), load_toolset(tools_text)
+        brief = Brief(agent, policy, tools, async_tools=has_async_tools(agent, name))
+        return Known(brief, model, name, tools_body(brief))
 
     async def close(self) -> None:
         """Close every model."""

@@ -9,6 +9,7 @@ from errands_config import keys
 from errands_config.agent import Agent, parse_agent
 from errands_config.errors import Conflict, NotFound
 from errands_config.policy import compile_policy
+from errands_config.scripts import commits
 from errands_config.scripts import sessions as scripts
 from errands_config.scripts.script import arun
 from errands_config.settings import Settings
@@ -22,9 +23,9 @@ from errands_orchestrator.decisions import Step
 from errands_orchestrator.definitions import StoredAgent, definitions
 from errands_orchestrator.dispatcher import Dispatcher
 from errands_orchestrator.publishing import publishing
+from errands_orchestrator.recording import with_own
 from errands_orchestrator.session import NewCall, Session
 from errands_orchestrator.sessions import new_id, new_token
-from errands_orchestrator.turn import with_own
 
 NO_MODEL = '{"slug": "tools-call", "flavor": "Scripted", "modelUrl": "none"}'
 """The agent of such a session. Its script is empty, so that nothing is ever asked of a model."""
@@ -74,7 +75,7 @@ async def published(store: reads.Store, settings: Settings, sid: str, offer: Too
         commit_id=new_id(), version=owned.head.version, cursor=owned.head.cursor, publish=[publish[call.id]],
         slug=owned.head.slug,
     )  # fmt: skip
-    answer = await arun(store, scripts.commit(sid, token, step, LEASE_MS, scripts.Rest("idle")))
+    answer = await arun(store, commits.commit(sid, token, step, LEASE_MS, scripts.Rest("idle")))
     if answer.outcome == "stale":
         raise Conflict(f"session {sid} was taken by somebody else")
     if settings.broker_url is not None:
@@ -82,7 +83,7 @@ async def published(store: reads.Store, settings: Settings, sid: str, offer: Too
     return DirectCall(sid, call.id)
 
 
-async def _sent_to_broker(store: reads.Store, settings: Settings, publication: scripts.Publication) -> None:
+async def _sent_to_broker(store: reads.Store, settings: Settings, publication: commits.Publication) -> None:
     dispatcher = Dispatcher(broker_url(settings))
     try:
         await publishing(store, dispatcher)([publication])

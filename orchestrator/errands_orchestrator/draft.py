@@ -8,8 +8,10 @@ from typing import Any, Literal
 from errands_orchestrator.attach import handed_back
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.decisions import Event, EventKind
-from errands_orchestrator.notices import with_mail
-from errands_orchestrator.session import Entry, NewCall, Phase, Session, StopReason, TrackedCall
+from errands_orchestrator.delivery import with_mail
+from errands_orchestrator.digest import Outstanding
+from errands_orchestrator.room import Room, room_of
+from errands_orchestrator.session import Ended, Entry, NewCall, Phase, Session, StopReason, TrackedCall
 
 
 @dataclass(slots=True)
@@ -21,11 +23,19 @@ class Draft:
     now: int
     log: list[Entry] = field(default_factory=list[Entry])
     records: list[NewCall] = field(default_factory=list[NewCall])
+    ends: list[Ended] = field(default_factory=list[Ended])
     events: list[Event] = field(default_factory=list[Event])
     cancel: bool = False
     """Ask (again) for the end of the calls that are to stop."""
     amend: bool = False
     """The request that is out is void: a new one says more."""
+    survey: tuple[Outstanding, ...] | None = None
+    """How open calls stand, where that was looked up for the next request."""
+
+    @property
+    def room(self) -> Room:
+        """What the next request still takes."""
+        return self.session.room or room_of(self.brief)
 
     def put(self, **changes: Any) -> None:
         """Change fields of the session."""
@@ -49,11 +59,12 @@ class Draft:
             self.cancel = True
 
     def hand_back(self) -> None:
-        """Write the tool messages of the newest turn."""
+        """Write the tool messages of the newest turn; there are none where it only made calls that end later."""
         self.session, entry = handed_back(self.session, self.brief.agent.capabilities)
         if self.brief.agent.mail_in_tool_result:
-            self.session, entry = with_mail(self.session, entry)
-        self.log.append(entry)
+            self.session, entry = with_mail(self.session, entry, self.room)
+        if entry.messages:
+            self.log.append(entry)
 
     def pause(self, cause: str) -> None:
         """Stand still until resumed."""

@@ -11,14 +11,23 @@ import structlog
 
 from errands_config import keys
 from errands_config.errors import ModelError, TranscriptBroken
+from errands_config.scripts import commits
 from errands_config.scripts import sessions as scripts
+from errands_config.scripts.commits import Publication
 from errands_config.scripts.letters import read_mail
 from errands_config.scripts.script import Invocation, arun
 from errands_config.scripts.sessions import Acquired as Owned
-from errands_config.scripts.sessions import Publication, Rest
+from errands_config.scripts.sessions import Rest
 from errands_config.wire import CallPolicy, CallState, Mail
 from errands_orchestrator import reads, stepper
-from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed, Begun, Looked, Received, Replied
+from errands_orchestrator.arrivals import (
+    Acquired,
+    Arrival,
+    AskFailed,
+    Looked,
+    Received,
+    Replied,
+)
 from errands_orchestrator.calls import Nudge, cancel_call
 from errands_orchestrator.capabilities.answering import CAPABILITIES
 from errands_orchestrator.capabilities.desk import Desk
@@ -32,12 +41,28 @@ from errands_orchestrator.committing import (
     rest_of,
 )
 from errands_orchestrator.control import set_aside
-from errands_orchestrator.decisions import Answer, AskModel, Begin, Cancel, Decision, Look, Park, Step, Wait
+from errands_orchestrator.decisions import (
+    Answer,
+    AskModel,
+    Begin,
+    Cancel,
+    Decision,
+    Look,
+    Park,
+    Resolve,
+    Step,
+    Survey,
+    Wait,
+)
 from errands_orchestrator.definitions import Known, Library
-from errands_orchestrator.models.model import ModelRequest
+from errands_orchestrator.looking_up import names_in, resolved
+from errands_orchestrator.made_call import plain_id
+from errands_orchestrator.models.model import ModelRequest, Reply
 from errands_orchestrator.session import CapabilityCall, Session
 from errands_orchestrator.sessions import new_id, new_token
 from errands_orchestrator.snapshot import load_session
+from errands_orchestrator.surveying import surveyed
+from errands_orchestrator.transcript import Transcript
 from errands_orchestrator.transcripts import Transcripts
 
 log = structlog.get_logger()
@@ -86,7 +111,7 @@ class Loop:
         self._slug = head.slug
         self._version = head.version
         self._entries = head.entries
-        self._cursor = self._committed_cursor = head.cursor
+        self._cursor = self._committed_cursor = self._glanced = head.cursor
         self._set_clock(owned.now)
         self._asking: asyncio.Task[Replied | AskFailed] | None = None
         """The request that is out."""
@@ -141,7 +166,7 @@ class Loop:
         )  # fmt: skip
         sid, token, lease_ms = self._hold.sid, self._hold.token, self._parts.lease_ms
         answer = await self._answered(
-            scripts.commit(sid, token, commit, lease_ms, self._offering(rest) if rest else None)
+            commits.commit(sid, token, commit, lease_ms, self._offering(rest) if rest else None)
         )
         before = self._entries
         self._session, self._committed_cursor = step.session, self._cursor
@@ -178,7 +203,7 @@ class Loop:
         for decision in decisions:
             if isinstance(decision, Cancel):
                 await self._cancel(decision)
-        asks = [self._bring(d) for d in decisions if isinstance(d, Begin | Answer | Look)]
+        asks = [self._bring(d) for d in decisions if isinstance(d, Begin | Answer | Look | Resolve | Survey)]
         if asks:
             return await asyncio.gather(*asks)
         if AskModel() in decisions:
@@ -194,7 +219,7 @@ class Loop:
         if running:
             await self._parts.nudge(running)
 
-    async def _bring(self, decision: Begin | Answer | Look) -> Begun | Answered | Looked:
+    async def _bring(self, decision: Begin | Answer | Look | Resolve | Survey) -> Arrival:
         match decision:
             case Begin(call):
                 return await CAPABILITIES[call.name].begin(self._desk(call))
@@ -202,6 +227,10 @@ class Loop:
                 return await CAPABILITIES[call.name].answer(self._desk(call))
             case Look(calls):
                 return await self._look(calls)
+            case Resolve(call):
+                return await resolved(self._parts.store, self._known.brief, call)
+            case Survey(calls):
+                return await surveyed(self._parts.store, calls)
 
     def _desk(self, call: CapabilityCall) -> Desk:
         return Desk(self._parts.store, self._known.brief, self._session, call, self._now(), self._parts.nudge)
@@ -244,6 +273,7 @@ class Loop:
 
     async def _ask(self) -> Sequence[Arrival]:
         """Ask the model, or wait on for the answer; urgent mail is taken in meanwhile."""
+        self._glanced = self._cursor
         if self._asking is None:
             try:
                 request = await self._request()
@@ -271,17 +301,24 @@ class Loop:
             self._asking = None
 
     async def _urgent(self) -> Sequence[Received]:
-        """Unread mail, if some of it cannot wait for the model's answer."""
+        """Unread mail, if some of it cannot wait for the model's answer. Each letter is looked at once for that."""
         self._hold.wake.clear()
-        unread = await reads.letters_after(self._parts.store, keys.mail(self._hold.sid), self._cursor)
-        mail = read_mail(unread)
+        fresh = await self._letters_after(self._glanced)
+        self._glanced = fresh[-1].seq if fresh else self._glanced
         interruptible = self._known.brief.agent.interrupt_completions
-        is_urgent = any(it.kind == "control" or (interruptible and it.priority == "interrupt") for it in mail)
-        return await self._received(mail) if is_urgent else ()
+        is_urgent = any(it.kind == "control" or (interruptible and it.priority == "interrupt") for it in fresh)
+        return await self._received(await self._letters_after(self._cursor)) if is_urgent else ()
+
+    async def _letters_after(self, seq: str) -> tuple[Mail, ...]:
+        return read_mail(await reads.letters_after(self._parts.store, keys.mail(self._hold.sid), seq))
+
+    async def _transcript(self) -> Transcript:
+        brief = self._known.brief
+        prompt = brief.agent.system_prompt
+        return await self._parts.transcripts.upto(self._hold.sid, self._entries, prompt, brief.dialect)
 
     async def _request(self) -> ModelRequest:
-        prompt = self._known.brief.agent.system_prompt
-        transcript = await self._parts.transcripts.upto(self._hold.sid, self._entries, prompt)
+        transcript = await self._transcript()
         return ModelRequest(self._known.model_name, transcript.messages(), self._known.tools)
 
     async def _reply(self, request: ModelRequest) -> Replied | AskFailed:
@@ -290,4 +327,12 @@ class Loop:
         except ModelError as failed:
             log.warning("model.failed", session_id=self._hold.sid, cause=failed.cause, detail=str(failed))
             return AskFailed(failed.cause, failed.retryable, failed.retry_after)
-        return Replied(reply, tuple(new_id() for _ in reply.calls))
+        names = await names_in(self._parts.store, self._known.brief, self._session, reply)
+        used = await self._used(reply)
+        return Replied(reply, tuple(new_id() for _ in reply.calls), names, used)
+
+    async def _used(self, reply: Reply) -> frozenset[str]:
+        """The ids of earlier calls that the calls of an answer must not have."""
+        if self._known.brief.dialect == "chat" or not reply.calls:
+            return frozenset()
+        return (await self._transcript()).used([plain_id(call.provider_id) for call in reply.calls])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from errands_config.scripts.calls import repeat
+from errands_config.scripts.commits import Publication
 from errands_config.scripts.script import arun
-from errands_config.scripts.sessions import Publication
 from errands_orchestrator import reads
 from errands_orchestrator.dispatcher import Dispatcher, repeated_publication
 

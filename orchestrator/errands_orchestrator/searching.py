@@ -34,8 +34,8 @@ class _Match(Protocol):
 class Pattern(Protocol):
     """A compiled expression."""
 
-    def search(self, text: str, /) -> _Match | None:
-        """The first place in a text that it matches."""
+    def search(self, text: str, pos: int, endpos: int, /) -> _Match | None:
+        """The first place between two positions that it matches; `^` and `$` mean the ends of the text."""
         ...
 
 
@@ -76,9 +76,11 @@ def search(text: str, start: int, pattern: Pattern, max_bytes: int, is_over: Cal
     while at < len(text) and (at == start or not is_over()):
         line_end = _line_end(text, at)
         end = min(line_end, at + _PIECE)
-        match = pattern.search(text[at:end])
+        # a character on each side, so that a piece of a line is not taken for all of it
+        before, behind = at > begin, end < line_end
+        match = pattern.search(text[at - before : end + behind], before, end - at + before)
         if match:
-            lines.append(f"{number}: {_shown(text[begin:line_end], at + match.start() - begin, max_bytes)}")
+            lines.append(f"{number}: {_shown(text[begin:line_end], at - before + match.start() - begin, max_bytes)}")
             room -= len(lines[-1].encode())
             if room < 0 and len(lines) > 1:
                 return Matches(tuple(lines[:-1]), begin)

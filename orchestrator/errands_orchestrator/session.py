@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from errands_config.wire import CallPolicy, CallState, Deferral, Outcome
+from errands_orchestrator.room import Room
 
 # ---- the log: what the model saw, entry by entry, never changed -------------------------------------------------
 
@@ -23,6 +24,8 @@ class ShownCall:
     name: str
     arguments: str
     """JSON text of an object."""
+    is_async: bool = False
+    """It has no message until it ends, in whatever turn that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class ToolMessage:
     state: CallState
     text: str
     placeholder: bool = False
+    mail: int = 0
+    """How many characters at the end of the text are mail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class UserEntry:
     kind: Literal["user"] = "user"
     from_person: bool = False
     """Whether a person's words are in it."""
+    short: str = ""
+    """The text with each late result in one line, where the agent compacts and that is less; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,17 @@ class ToolsEntry:
     kind: Literal["tools"] = "tools"
 
 
-Entry: TypeAlias = UserEntry | AssistantEntry | ToolsEntry
+@dataclass(frozen=True, slots=True)
+class CompactionEntry:
+    """From here on the model sees results in one line each that it had before its answer of this number, from 1."""
+
+    before: int
+    read_with: str = ""
+    """The capability by which it reads one whole again; empty: it has none."""
+    kind: Literal["compaction"] = "compaction"
+
+
+Entry: TypeAlias = UserEntry | AssistantEntry | ToolsEntry | CompactionEntry
 
 # ---- the tracked state -----------------------------------------------------------------------------------------
 
@@ -91,8 +108,21 @@ Attach: TypeAlias = Literal["forever", "strategy", "deadline"]
 time."""
 
 
-StopReason: TypeAlias = Literal["", "run cancelled", "run ended", "run failed", "session paused", "cancelled by user"]
+StopReason: TypeAlias = Literal[
+    "", "run cancelled", "run ended", "run failed", "session paused", "cancelled by user", "replaced by an equal call"
+]
 """Why a session asked for the end of a call of its own; empty: it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A call that another one waits for."""
+
+    call: str
+    name: str
+    """As the model names it."""
+    done: bool = False
+    """It has completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +145,37 @@ class TrackedCall:
     text: str = ""
     """What the model is told of its end, capped and framed; empty while it is open."""
     ended: int = 0
-    """Position in the order of ends; 0 while open."""
+    """Position in the order in which ends and letters came; 0 while open."""
     detached: str = ""
     """Why the step let go of it: `interrupted`, `still running after 10s`, `waiting for outside`."""
     buried: bool = False
     """A person spoke, or another turn made calls, after its placeholder."""
-    known: Literal["", "read", "waited", "stopped"] = ""
-    """How the model has had the news already: it read the result, waited for it, or its own cancel ended the call."""
+    known: Literal["", "read", "paged", "waited", "stopped"] = ""
+    """How the model has had the news already: it read the result at once or page by page, waited for it, or its own
+    cancel ended the call."""
     reran: bool = False
     """It was started again from the beginning after its worker was lost."""
     stopping: StopReason = ""
     """Its end is asked for, and it is not published any more."""
+    handle: str = ""
+    """The name that the model gave it."""
+    depends: tuple[Dependency, ...] = ()
+    """What it waits for. Emptied once all have completed and its arguments and policy are settled."""
+    same_as: str = ""
+    """The call that it stands for and ends with; nothing of it runs."""
+    likeness: str = ""
+    """Fingerprint of its arguments, where equal calls are looked for."""
+    confirmed: bool = False
+    """The model wants it to run beside an equal one."""
+    is_async: bool = False
+    """It gets no placeholder: the one message of it, in whatever turn it ends, is its result."""
+    has_namesake: bool = False
+    """The provider has used its id again, so that the id means a later call."""
+
+    @property
+    def readable_as(self) -> str:
+        """By what the model reads of it: the id that it knows, as long as that means no other call."""
+        return self.id if self.has_namesake else self.provider_id
 
     @property
     def is_final(self) -> bool:
@@ -171,6 +221,8 @@ class Pending:
     """It ends the wait of the newest turn at once."""
     exempt: bool = False
     """It does not count against the bound of the mailbox."""
+    came: int = 0
+    """Position in the order in which it and ends of calls came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +250,26 @@ class NewCall:
     queue: str
     outcome: Outcome | None = None
     deferral: Deferral | None = None
+    handle: str = ""
+    """Bound to it for the rest of the conversation."""
+    key: str = ""
+    """Its idempotency key, bound as well."""
+    likeness: str = ""
+    """Of the call that the key is bound to."""
+    same_as: str = ""
+    """The call that it stood for; whoever refers to it means that one's result."""
+    again: bool = False
+    """It stands in the store, waiting, and is settled now that what it depends on has completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a call that was recorded and never published."""
+
+    id: str
+    outcome: Outcome
+    same_as: str = ""
+    """The call that it stood for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +287,10 @@ class Session:
     unrecorded: tuple[NewCall, ...] = ()
     """What is left to record of a turn with more calls than one commit takes."""
     inbox: tuple[Pending, ...] = ()
+    has_rest: bool = False
+    """The newest request could not hold all that was to be told; the rest goes with the next one, at once."""
+    room: Room | None = None
+    """What the next request still takes, where mail stands in its tool messages already; None: all that it may."""
     attached_at: int = 0
     """Store time in ms at which the wait of the newest turn began."""
     handing_back: bool = False
@@ -233,6 +309,12 @@ class Session:
     """Letters, of those that count against the bound of the mailbox, which it has done with."""
     reads: tuple[Reads, ...] = ()
     """Status reads of this run, newest last."""
+    compacted: int = 0
+    """Turns whose results are in short."""
+    digest_mark: str = ""
+    """Fingerprint of the digest that was sent last."""
+    digest_turn: int = 0
+    """The turn behind which it was sent."""
     blocked: bool = False
     """Its run waits for somebody outside and for nothing else, and whoever watches was told so."""
 
@@ -243,10 +325,22 @@ class Session:
 
     @property
     def attached(self) -> tuple[TrackedCall, ...]:
-        """The calls of the newest turn that have no tool message yet. All others have had a placeholder."""
+        """The calls of the newest turn that have no message yet. All others have had a placeholder, or need none."""
         if self.phase is not Phase.ATTACHED:
             return ()
         return tuple(call for call in self.calls if call.turn == self.turn)
+
+    @property
+    def next_place(self) -> int:
+        """Position of what comes next in the order in which ends and letters came."""
+        ends = (call.ended for call in self.calls)
+        return 1 + max((*ends, *(item.came for item in self.inbox)), default=0)
+
+    @property
+    def answered_here(self) -> frozenset[str]:
+        """Ids of the calls whose own messages, if they have ended, stand beside the answers of the newest turn."""
+        late = (call.id for call in self.calls if call.is_async and call.is_final)
+        return frozenset((*late, *(call.id for call in self.attached)))
 
     def with_call(self, changed: TrackedCall) -> Session:
         """This session with one tracked call changed."""

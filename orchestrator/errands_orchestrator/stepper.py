@@ -9,14 +9,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from errands_config.wire import CallState, Mail
-from errands_orchestrator.arrivals import Acquired, Answered, Arrival, AskFailed, Begun, Looked, Received, Replied
+from errands_orchestrator.arrivals import (
+    Acquired,
+    Answered,
+    Arrival,
+    AskFailed,
+    Begun,
+    Looked,
+    Received,
+    Replied,
+    Resolved,
+    Surveyed,
+)
 from errands_orchestrator.attach import has_news, is_over, missing, settled, timer
 from errands_orchestrator.brief import Brief
+from errands_orchestrator.compaction import compacted
 from errands_orchestrator.control import STEPPED, begin_run, cancels, obey, resume
-from errands_orchestrator.decisions import Again, AskModel, Begin, Decision, Park, Queue, Step, Wait
+from errands_orchestrator.decisions import Again, AskModel, Begin, Decision, Park, Queue, Resolve, Step, Survey, Wait
+from errands_orchestrator.delivery import delivered
+from errands_orchestrator.dependencies import held_from_outside
+from errands_orchestrator.digest import to_survey, with_digest
 from errands_orchestrator.draft import Draft
-from errands_orchestrator.notices import pending, with_user_message
-from errands_orchestrator.session import Phase, Reads, Session, TrackedCall
+from errands_orchestrator.late import follow, settle
+from errands_orchestrator.notices import pending
+from errands_orchestrator.session import Phase, Reads, Session, ToolsEntry, TrackedCall
 from errands_orchestrator.texts import end_text
 from errands_orchestrator.turn import published, recorded, registered
 
@@ -32,17 +48,18 @@ READS_KEPT = 32
 def step(brief: Brief, session: Session, arrivals: Sequence[Arrival], now: int) -> Step:
     """Take in all arrivals, in order, and decide.
 
-    The decisions are: any number of Begin, Answer and Look, which are done together and stepped with once; or AskModel;
-    or Again; or one of Wait and Park. Queue and Cancel may stand beside any of them.
+    The decisions are: any number of Begin, Answer and Look, or a Survey, which are done together and stepped with once;
+    or AskModel; or Again; or one of Wait and Park. Queue, Resolve and Cancel may stand beside any of them.
     """
     draft = Draft(brief, session, now)
     for arrival in arrivals:
         _absorb(draft, arrival)
+    follow(draft)
     standing = _told_if_blocked(draft, _advance(draft))
     decisions = (*_queue(draft), *cancels(draft), *standing)
     mail_came = any(isinstance(arrival, Received) for arrival in arrivals)
-    changed = mail_came or draft.session != session or bool(draft.log or draft.records or draft.events)
-    return Step(draft.session, decisions, tuple(draft.log), tuple(draft.records), tuple(draft.events), changed)
+    written = (tuple(draft.log), tuple(draft.records), tuple(draft.ends), tuple(draft.events))
+    return Step(draft.session, decisions, *written, changed=mail_came or draft.session != session or any(written))
 
 
 # ---- what arrived ----------------------------------------------------------------------------------------------
@@ -63,6 +80,11 @@ def _absorb(draft: Draft, arrival: Arrival) -> None:
             _begun(draft, arrival)
         case Answered():
             _answered(draft, arrival)
+        case Resolved():
+            settle(draft, arrival)
+        case Surveyed(calls=calls):
+            draft.survey = calls
+            draft.amend |= asking  # it was a request to be made anew that this was looked up for
         case Looked(states=states) if draft.session.handing_back:
             draft.put(looked=(*draft.session.looked, *states))
         case _:
@@ -74,6 +96,9 @@ def _acquired(draft: Draft) -> None:
     draft.cancel = True
     # one that lies further ahead was set before the store's clock went back
     draft.put(retry_at=min(draft.session.retry_at, draft.now + round(LONGEST_PAUSE_SECONDS * 1000)))
+    # the one before may have got no further than to looking up what the new request tells
+    urgent = draft.brief.agent.interrupt_completions and any(item.interrupt for item in draft.session.inbox)
+    draft.amend |= urgent and draft.session.phase is Phase.ASKING
     is_out = draft.session.phase is Phase.ASKING and draft.session.retry_at <= draft.now
     if is_out and not draft.session.is_paused:
         draft.tell("turn.restarted", turn=str(draft.session.turn + 1))
@@ -99,7 +124,8 @@ def _received(draft: Draft, mail: Mail) -> None:
 
 def _to_inbox(draft: Draft, mail: Mail) -> None:
     sender = next((call for call in draft.session.calls if call.id == mail.call), None)
-    draft.put(inbox=(*draft.session.inbox, pending(mail, sender, draft.max_bytes)))
+    letter = pending(draft.brief, mail, sender, draft.session.next_place)
+    draft.put(inbox=(*draft.session.inbox, letter))
     if mail.kind == "userMessage" and draft.session.phase is Phase.IDLE and not draft.session.is_paused:
         begin_run(draft)
     draft.amend |= mail.priority == "interrupt" and draft.brief.agent.interrupt_completions
@@ -112,9 +138,8 @@ def _finished(draft: Draft, mail: Mail) -> None:
     if call is None:
         _to_inbox(draft, mail)
         return
-    ended = 1 + max(other.ended for other in draft.session.calls)
-    text = end_text(mail.outcome, draft.max_bytes)
-    final = replace(call, state=mail.outcome.state, text=text, ended=ended, reran=mail.starts > 1)
+    text = end_text(mail.outcome, draft.max_bytes, readable=draft.brief.reads_results)
+    final = replace(call, state=mail.outcome.state, text=text, ended=draft.session.next_place, reran=mail.starts > 1)
     draft.session = draft.session.with_call(final)
 
 
@@ -127,7 +152,11 @@ def _moved(draft: Draft, mail: Mail) -> None:
 
 
 def _replied(draft: Draft, arrival: Replied) -> None:
-    draft.session, entry = registered(draft.brief, draft.session, arrival.reply, arrival.ids, draft.now)
+    stopping = sum(bool(call.stopping) for call in draft.session.calls)
+    draft.session, entry = registered(
+        draft.brief, draft.session, arrival.reply, arrival.ids, draft.now, arrival.names, arrival.used
+    )
+    draft.cancel |= sum(bool(call.stopping) for call in draft.session.calls) > stopping
     draft.put(phase=Phase.ATTACHED if entry.calls else Phase.RESTING, failures=0, retry_at=0)
     draft.log.append(entry)
     facts = {"turn": str(draft.session.turn), "calls": str(len(entry.calls)), "finish": arrival.reply.finish}
@@ -169,6 +198,8 @@ def _known(call: TrackedCall, arrival: Answered) -> TrackedCall:
         return replace(call, known="read")
     if call.id in arrival.waited:
         return replace(call, known="waited")
+    if call.id in arrival.paged:
+        return replace(call, known="paged")
     return replace(call, known="stopped") if call.id in arrival.stopped else call
 
 
@@ -188,8 +219,9 @@ def _advance(draft: Draft) -> tuple[Decision, ...]:
         return decisions
     if draft.session.phase is Phase.RESTING and (decisions := _resting(draft)):
         return decisions
-    if draft.session.phase is Phase.READY or (draft.amend and draft.session.phase is Phase.ASKING):
-        _request(draft)
+    is_due = draft.session.phase is Phase.READY or (draft.amend and draft.session.phase is Phase.ASKING)
+    if is_due and (decisions := _request(draft)):
+        return decisions
     match draft.session:
         case Session(cause=cause) if cause:
             return (Park("paused"),)
@@ -225,9 +257,10 @@ def _resting(draft: Draft) -> tuple[Decision, ...]:
     session = draft.session
     on_end = draft.brief.agent.on_run_end
     is_open = any(not call.is_final for call in session.calls)
-    runs = any(not (call.is_final or call.is_deferred) for call in session.calls)
+    outside = held_from_outside(session.calls)
+    runs = any(not (call.is_final or call.id in outside) for call in session.calls)
     holds_news_back = runs and draft.brief.agent.async_yield_strategy == "yieldWhenAllDone"
-    if session.inbox or (on_end == "wait" and has_news(session.calls) and not holds_news_back):
+    if session.inbox or session.has_rest or (on_end == "wait" and has_news(session.calls) and not holds_news_back):
         draft.put(phase=Phase.READY)
     elif is_open and on_end == "wait":
         return (_wait(session, None),)
@@ -240,7 +273,8 @@ def _resting(draft: Draft) -> tuple[Decision, ...]:
 
 def _wait(session: Session, until: int | None) -> Wait:
     open_calls = [call for call in session.calls if not call.is_final]
-    return Wait(until, outside=until is None and bool(open_calls) and all(call.is_deferred for call in open_calls))
+    outside = held_from_outside(open_calls)
+    return Wait(until, outside=until is None and bool(outside) and len(outside) == len(open_calls))
 
 
 def _told_if_blocked(draft: Draft, standing: tuple[Decision, ...]) -> tuple[Decision, ...]:
@@ -253,20 +287,31 @@ def _told_if_blocked(draft: Draft, standing: tuple[Decision, ...]) -> tuple[Deci
     return standing
 
 
-def _request(draft: Draft) -> None:
-    """Ask for the next answer, or for the newest one again because there is more to say."""
+def _request(draft: Draft) -> tuple[Decision, ...]:
+    """Ask for the next answer, or for the newest one again because there is more to say; what has to be looked up for
+    that, if something has."""
     session = draft.session
     if session.pause_after and session.turn >= session.pause_after:
         draft.pause(STEPPED)
-        return
-    draft.session, entry = with_user_message(session)
+        return ()
+    told, outputs, entry = delivered(draft.brief, session, draft.room)
+    if entry and draft.survey is None and (calls := to_survey(draft.brief, told)):
+        return (Survey(calls),)
+    if entry and draft.survey:
+        told, entry = with_digest(draft.brief, told, entry, draft.survey)
+    draft.session, compaction = compacted(draft.brief, told)
+    if compaction:
+        draft.log.append(compaction)
+    if outputs:
+        draft.log.append(ToolsEntry(outputs))
     if entry:
         draft.log.append(entry)
     draft.put(phase=Phase.ASKING, failures=0, retry_at=0)
     kind = "turn.restarted" if session.phase is Phase.ASKING else "turn.started"
     draft.tell(kind, turn=str(session.turn + 1))
+    return ()
 
 
 def _queue(draft: Draft) -> tuple[Decision, ...]:
-    draft.session, calls = published(draft.session, draft.brief.agent.max_concurrency)
-    return (Queue(calls),) if calls else ()
+    draft.session, calls, unsettled = published(draft.session, draft.brief.agent.max_concurrency)
+    return (*((Queue(calls),) if calls else ()), *map(Resolve, unsettled))

@@ -21,18 +21,10 @@ from tests.waiting import eventually
 from errands_config import keys
 from errands_config.embedded import EmbeddedStore
 from errands_config.scripts.calls import CancelAnswer, Place, cancel
+from errands_config.scripts.commits import Commit, Publication, Record, commit
 from errands_config.scripts.letters import read_outcome
 from errands_config.scripts.script import run
-from errands_config.scripts.sessions import (
-    Acquired,
-    Commit,
-    Definitions,
-    Publication,
-    Record,
-    acquire,
-    commit,
-    create,
-)
+from errands_config.scripts.sessions import Acquired, Definitions, acquire, create
 from errands_config.settings import Settings
 from errands_config.store import plain
 from errands_config.wire import Around, Bound, CallPolicy, CallState, Outcome, TaskMessage
@@ -67,6 +59,7 @@ class Desk:
         reruns: int = 0,
         around: tuple[Around, ...] = (),
         may_defer: bool = True,
+        keeps_output: bool = False,
         bound: tuple[Bound, ...] = (),
         **arguments: object,
     ) -> str:
@@ -74,7 +67,7 @@ class Desk:
         cid = str(uuid6.uuid7())
         policy = CallPolicy(
             timeout_seconds=seconds, queue_timeout_seconds=60, rerun_times=reruns, around=around, may_defer=may_defer,
-            bound=bound,
+            bound=bound, keeps_output=keeps_output,
         )  # fmt: skip
         fields = {
             "state": "waiting", "agent": "desk", "tool": tool, "arguments": json.dumps({**given, **arguments}),

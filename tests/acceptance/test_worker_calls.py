@@ -8,7 +8,7 @@ from tests.acceptance.desk import Desk, Worker, in_both_pools
 from tests.waiting import eventually
 
 from errands_config import keys
-from errands_config.wire import CallState, ToolOffer
+from errands_config.wire import After, CallState, Hook, ToolOffer
 
 pytest_plugins = ("tests.acceptance.worker_fixtures",)
 
@@ -254,3 +254,45 @@ def _status(pid: int, name: str) -> int:
 @in_both_pools
 def test_a_copy_of_the_process_that_a_tool_lets_return_ends_no_call(desk: Desk):
     assert {desk.result("fake", mode="fork") for _ in range(8)} == {"the original"}
+
+
+def printed(desk: Desk, cid: str) -> str:
+    """What stands of a call's output."""
+    return str(desk.store.get(keys.output(cid)) or "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kept"),
+    [
+        ("print_lines", {"fails": True}, "one red\nline\nand another\n"),
+        ("print_lines", {"fails": False}, ""),
+        ("bash_fake", {"mode": "fail_on_stdout", "text": "a\nb"}, "a\nb\n"),
+        ("bash_fake", {"mode": "say", "text": "a\nb"}, ""),
+    ],
+)
+def test_what_a_call_printed_is_kept_unless_it_has_a_result(
+    desk: Desk, tool: str, arguments: dict[str, object], kept: str
+):
+    cid = desk.call(tool, arguments, keeps_output=True)
+    desk.end(cid)
+    assert printed(desk, cid) == kept
+
+
+def test_what_nobody_can_read_is_not_kept(desk: Desk):
+    cid = desk.call("print_lines", fails=True)
+    desk.end(cid)
+    assert (printed(desk, cid), desk.field(cid, "state")) == ("", "failed")
+    assert desk.store.hget(keys.call(cid), "output_full") is None
+
+
+def test_what_a_script_has_printed_can_be_read_while_it_runs(desk: Desk):
+    cid = desk.call("bash_fake", {"mode": "sleep"}, keeps_output=True)
+    eventually(lambda: printed(desk, cid) == "sleeping\n")
+    assert desk.state(cid) == CallState.RUNNING
+
+
+def test_nothing_of_what_a_script_prints_passes_by_a_hook_that_looks_at_its_result(desk: Desk):
+    around = (After(hook=Hook(kind="command", name="allow")),)
+    cid = desk.call("bash_fake", {"mode": "fail_on_stdout", "text": "unseen"}, around=around, keeps_output=True)
+    assert desk.end(cid).state == CallState.FAILED
+    assert printed(desk, cid) == ""

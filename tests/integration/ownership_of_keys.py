@@ -15,7 +15,7 @@ _ONE_OF_A_KIND = frozenset({
 })  # fmt: skip
 """Indexes and capped lists; what they hold is looked at by tests of their own."""
 _OF_SESSION = re.compile(r"errands:s:([^:]+)(:.*)?")
-_OF_CALL = re.compile(r"errands:c:([^:]+)(:progress)?")
+_OF_CALL = re.compile(r"errands:c:([^:]+)(:progress|:output)?")
 _OF_WORKER = re.compile(r"errands:(?:w|catalogue):([^:]+)(:.*)?")
 _OF_QUEUE = re.compile(r"errands:queued?:(.+)")
 _OF_LIMIT = re.compile(r"errands:limit:.+")

@@ -11,13 +11,14 @@ from typing import Any, Literal, TypeVar, cast
 import redis
 
 from errands_config import keys
-from errands_config.scripts import attempts, calls, sessions, workers
+from errands_config.scripts import attempts, calls, commits, sessions, workers
 from errands_config.scripts.attempts import Holder
 from errands_config.scripts.calls import Place
+from errands_config.scripts.commits import Commit, Publication, Record
 from errands_config.scripts.deferred import Deferred, deferral_fields
 from errands_config.scripts.deferred import defer as defer_script
 from errands_config.scripts.script import Invocation, run
-from errands_config.scripts.sessions import Acquired, Commit, Definitions, Publication, Record
+from errands_config.scripts.sessions import Acquired, Definitions
 from errands_config.settings import Settings
 from errands_config.store import plain
 from errands_config.wire import CallPolicy, CallState, Claimed, Deferral, Outcome, TaskMessage
@@ -102,7 +103,7 @@ class Scene:
         return Commit(f"commit{next(self.commits)}", **plain | more)
 
     def commit(self, token: str = "", **more: Any) -> Invocation[sessions.Answered]:
-        return sessions.commit(self.sid, token or self.token, self.step(**more), LEASE_MS)
+        return commits.commit(self.sid, token or self.token, self.step(**more), LEASE_MS)
 
     def committed(self, **more: Any) -> sessions.Answered:
         answer = self.run(self.commit(**more))

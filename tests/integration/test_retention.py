@@ -56,6 +56,7 @@ async def test_a_session_that_nobody_touched_for_long_goes_with_everything_that_
 ) -> None:
     sid, young = await a_run(settings, astore), await a_run(settings, astore)
     cids = await sessions.call_ids(astore, sid)
+    await astore.set(keys.output(cids[0]), "what it printed before it failed\n")
     await aged(astore, sid)
 
     assert await Retention(astore, settings).look() == 1

@@ -11,7 +11,7 @@ from tests.integration.script_scenes import LEASE_MS, Scene
 from tests.waiting import eventually
 
 from errands_config import keys
-from errands_config.scripts import sessions
+from errands_config.scripts import commits, sessions
 from errands_config.scripts.gifts import Gift, read_gift, refuse
 from errands_config.scripts.sessions import Acquired, Rest
 
@@ -45,7 +45,7 @@ def rest(scene: Scene, offer: str = "t2") -> None:
     """Take in the first mail and park."""
     got = scene.owned()
     step = scene.step(cursor=got.mail[-1].seq, log=("one",), snapshot='{"a":1}')
-    answer = scene.run(sessions.commit(scene.sid, scene.token, step, LEASE_MS, Rest("idle", offer=offer)))
+    answer = scene.run(commits.commit(scene.sid, scene.token, step, LEASE_MS, Rest("idle", offer=offer)))
     assert answer.outcome == "parked"
 
 
@@ -81,7 +81,7 @@ def test_a_letter_gives_the_session_back_with_its_head_and_mail_and_a_lease(
     assert 0 < due_in(scene) <= LEASE_MS
     assert scene.run(scene.acquire("t3")) == "owned"
     step = scene.step(version=1, cursor=gift.owned.mail[-1].seq)
-    assert scene.run(sessions.commit("s1", "t2", step, LEASE_MS)).outcome == "ok"
+    assert scene.run(commits.commit("s1", "t2", step, LEASE_MS)).outcome == "ok"
 
 
 def test_a_gift_is_what_an_acquisition_would_have_been(scene: Scene, heard: Callable[[], str]) -> None:
@@ -164,7 +164,7 @@ def test_a_commit_that_parks_hands_over_unread_mail_instead(scene: Scene) -> Non
     send(scene)
     step = scene.step(cursor=got.mail[-1].seq)
 
-    answers = [scene.run(sessions.commit("s1", "t1", step, LEASE_MS, Rest("idle"))) for _ in range(2)]
+    answers = [scene.run(commits.commit("s1", "t1", step, LEASE_MS, Rest("idle"))) for _ in range(2)]
 
     assert [answer.outcome for answer in answers] == ["mail", "mail"]
     assert [letter.text for letter in answers[0].mail] == ["text of m1"]
@@ -174,7 +174,7 @@ def test_a_commit_that_parks_hands_over_unread_mail_instead(scene: Scene) -> Non
 def test_a_commit_that_parked_says_so_again_even_when_somebody_else_has_the_session(scene: Scene) -> None:
     got = scene.owned()
     step = scene.step(cursor=got.mail[-1].seq)
-    commit = sessions.commit("s1", "t1", step, LEASE_MS, Rest("idle"))
+    commit = commits.commit("s1", "t1", step, LEASE_MS, Rest("idle"))
     scene.run(commit)
     scene.run(scene.acquire("t2", named=True))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -23,7 +24,18 @@ from tests.integration.script_scenes import (
 )
 
 from errands_config import keys
-from errands_config.scripts import attempts, calls, deferred, gifts, parameters, retention, search, sessions, workers
+from errands_config.scripts import (
+    attempts,
+    calls,
+    commits,
+    deferred,
+    gifts,
+    parameters,
+    retention,
+    search,
+    sessions,
+    workers,
+)
 from errands_config.scripts.script import Invocation
 from errands_config.settings import Settings
 from errands_config.wire import CallState, Claimed, Outcome, SharedLimit
@@ -55,6 +67,20 @@ def acquire(scene: Scene) -> Invocation[Any]:
 def renew(scene: Scene) -> Invocation[Any]:
     scene.owned()
     return sessions.renew([("s1", "t1"), ("s2", "t2")], 1000)
+
+
+def commit_again(scene: Scene) -> Invocation[Any]:
+    """Calls that waited for others: one is settled and published, one becomes deferred, one ends."""
+    got = scene.owned()
+    waiting = (new_record("c1"), new_record("c2", "p2"), new_record("c3", "p3"))
+    scene.committed(cursor=got.mail[-1].seq, records=waiting)
+    deferred = new_record("c2", "p2", state="deferred", defer_kind="policy", expires_ms="1000")
+    return scene.commit(
+        cursor=got.mail[-1].seq,
+        records=(replace(new_record("c1"), again=True), replace(deferred, again=True)),
+        ends=(commits.End("c3", {"state": "skipped", "error": "not run: it depends on c0"}),),
+        publish=(publication("c1"),),
+    )
 
 
 def commit(scene: Scene) -> Invocation[Any]:
@@ -89,7 +115,7 @@ def park_with_mail(scene: Scene) -> Invocation[Any]:
 def commit_and_park(scene: Scene) -> Invocation[Any]:
     got = scene.owned()
     step = scene.step(cursor=got.mail[-1].seq, records=(new_record("c1"),), publish=(publication("c1"),))
-    return sessions.commit("s1", "t1", step, 1000, sessions.Rest("waiting_calls", offer="t2"))
+    return commits.commit("s1", "t1", step, 1000, sessions.Rest("waiting_calls", offer="t2"))
 
 
 def refuse(scene: Scene) -> Invocation[Any]:
@@ -128,6 +154,13 @@ def progress(scene: Scene) -> Invocation[Any]:
 def notify(scene: Scene) -> Invocation[Any]:
     scene.owned()
     return attempts.notify(scene.running(), 1, '{"level":"notify","message":"look"}', "look")
+
+
+def output(scene: Scene) -> Invocation[Any]:
+    scene.owned()
+    claimed = scene.running()
+    scene.run(attempts.output(claimed, 0, "one\n"))
+    return attempts.output(claimed, 4, "two\n", is_full=True)
 
 
 def finish(scene: Scene) -> Invocation[Any]:
@@ -305,9 +338,9 @@ def forget(scene: Scene) -> Invocation[Any]:
 
 
 SCRIPTS: list[Callable[[Scene], Invocation[Any]]] = [
-    create, acquire, renew, commit, commit_and_park, park, park_with_mail, refuse, send_mail, claim, beat, progress,
-    notify, finish, finish_large, cancel_queued, cancel_running, meet, settle, settle_call, settle_marked_call,
-    claim_limited, set_parameters,
+    create, acquire, renew, commit, commit_again, commit_and_park, park, park_with_mail, refuse, send_mail, claim, beat,
+    progress, notify, output, finish, finish_large, cancel_queued, cancel_running, meet, settle, settle_call,
+    settle_marked_call, claim_limited, set_parameters,
     overdue_queued, overdue_running, overdue_granted, repeat, peek, pick, forget_calls, forget,
     defer, defer_wished, complete, complete_mailed, approve, approve_edited, cancel_deferred, expire,
     progress_from_outside, notify_from_outside,

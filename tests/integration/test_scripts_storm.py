@@ -19,9 +19,10 @@ from tests.integration.script_scenes import MADE_OF
 from tests.waiting import aeventually
 
 from errands_config import keys
-from errands_config.scripts import sessions
+from errands_config.scripts import commits, sessions
+from errands_config.scripts.commits import Commit
 from errands_config.scripts.script import Invocation, arun
-from errands_config.scripts.sessions import Acquired, Commit
+from errands_config.scripts.sessions import Acquired
 from errands_config.settings import Settings
 from errands_config.store import aio_blocking
 from errands_config.wire import Mail
@@ -98,7 +99,7 @@ class Owner:
         commit = Commit(
             f"{self.token}{self.version}", self.version, self.cursor, str(self.timer), log=(json.dumps(entry),)
         )
-        answer = await self.storm.run(sessions.commit(self.sid, self.token, commit, LEASE_MS))
+        answer = await self.storm.run(commits.commit(self.sid, self.token, commit, LEASE_MS))
         if answer.outcome == "stale":
             self.storm.stale += 1
             raise Dead

@@ -10,7 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutants.breakages import BREAKAGES, Breakage
+from tests.mutants.breakage import Breakage
+from tests.mutants.breakages import BREAKAGES
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("config", "workers", "orchestrator", "tests", "examples", "pyproject.toml", "requirements.lock", "README.md")

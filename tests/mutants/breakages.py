@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-SCRIPTS = "config/errands_config/scripts"
-ORCHESTRATOR = "orchestrator/errands_orchestrator"
-WORKERS = "workers/errands_workers"
-
-
-@dataclass(frozen=True, slots=True)
-class Breakage:
-    """One change of one line. `old` stands exactly once in `file`."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
+from tests.mutants.breakage import ORCHESTRATOR, SCRIPTS, WORKERS, Breakage
+from tests.mutants.of_dialects import OF_DIALECTS
+from tests.mutants.of_registry import OF_REGISTRY
+from tests.mutants.of_results import OF_RESULTS
 
 BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
@@ -115,23 +102,51 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "swallow the checker's error",
         f"{ORCHESTRATOR}/transcript.py",
-        "            if not answered or answered != self._open:",
-        "            if not answered:",
+        "if not answered or not in_order or len(set(answered)) < len(answered):",
+        "if not answered:",
         ("tests/unit/test_transcript.py",),
     ),
     Breakage(
         "send a request while a call is open",
         f"{ORCHESTRATOR}/transcript.py",
-        '        if self._open:\n            raise self._broken(f"no tool',
+        '        if self._due:\n            raise self._broken(f"no tool',
         '        if False:\n            raise self._broken(f"no tool',
         ("tests/unit/test_transcript.py",),
     ),
     Breakage(
         "tell a late result twice",
-        f"{ORCHESTRATOR}/notices.py",
-        "calls = tuple(call for call in session.calls if not call.is_final)",
+        f"{ORCHESTRATOR}/delivery.py",
+        "calls = tuple(call for call in session.calls if call.id not in ended)",
         "calls = session.calls",
         ("tests/unit/test_notices.py",),
+    ),
+    Breakage(
+        "drop what one request has no room for",
+        f"{ORCHESTRATOR}/delivery.py",
+        "inbox = tuple(item for item in session.inbox if id(item) not in gone)",
+        "inbox = ()",
+        ("tests/unit/test_delivery.py",),
+    ),
+    Breakage(
+        "send a digest that says nothing new",
+        f"{ORCHESTRATOR}/digest.py",
+        "if mark == session.digest_mark and",
+        "if False and",
+        ("tests/unit/test_digest.py",),
+    ),
+    Breakage(
+        "compact what the model has not acted on",
+        f"{ORCHESTRATOR}/compaction.py",
+        "before=upto + 1",
+        "before=upto + 2",
+        ("tests/unit/test_compaction.py",),
+    ),
+    Breakage(
+        "send whole results again after a restart",
+        f"{ORCHESTRATOR}/transcripts.py",
+        "kept.extend(as_seen(missing))",
+        "kept.extend(missing)",
+        ("tests/integration/test_loop_telling.py",),
     ),
     Breakage(
         "apply a finish twice",
@@ -157,13 +172,13 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "let go of a runSync call for a message",
         f"{ORCHESTRATOR}/attach.py",
-        'return call if call.attach == "forever" else _released(call, session.attached_at, person, now)',
-        "return _released(call, session.attached_at, person, now)",
+        'holds_fast = call.attach == "forever" and not call.is_deferred',
+        "holds_fast = False",
         ("tests/unit/test_stepper_attach.py",),
     ),
     Breakage(
         "leave equal ids as they are",
-        f"{ORCHESTRATOR}/turn.py",
+        f"{ORCHESTRATOR}/made_call.py",
         "if not own or own in seen:",
         "if not own:",
         ("tests/unit/test_stepper_turn.py",),
@@ -185,15 +200,15 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "take a nudge for a wish",
         f"{WORKERS}/supervisor.py",
-        '    return Stop("timed_out") if told == "deadline" else None',
+        '    return Stop("timed_out", by="deadline") if told == "deadline" else None',
         '    return Stop("cancelled")',
         ("tests/acceptance/test_cancel_scripts.py::test_a_nudge_without_a_wish_means_nothing",),
     ),
     Breakage(
         "show what looks like a notice as it is",
         f"{ORCHESTRATOR}/texts.py",
-        "return framed(cap(clean(_end_text(outcome)).text, max_bytes))",
-        "return cap(clean(_end_text(outcome)).text, max_bytes)",
+        "return framed(_both_ends(text, max_bytes) if is_parked else cap(text, max_bytes), noted=outcome.noted)",
+        "return _both_ends(text, max_bytes) if is_parked else cap(text, max_bytes)",
         ("tests/unit/test_stepper_texts.py",),
     ),
     Breakage(
@@ -318,16 +333,23 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "complete a call that is not deferred",
         f"{SCRIPTS}/answering.lua",
-        "if c.state == 'deferred' then return c, outside end",
-        "if not FINAL[c.state] then return c, outside end",
+        "if c.state == 'deferred' then",
+        "if not FINAL[c.state] then",
         ("tests/integration/test_scripts_call_states.py",),
     ),
     Breakage(
         "give leave twice",
         f"{SCRIPTS}/answering.lua",
-        "if c.state == 'deferred' then return c, outside end",
-        "if c.state == 'deferred' or c.state == 'queued' then return c, outside end",
+        "if c.state == 'deferred' then",
+        "if c.state == 'deferred' or c.state == 'queued' then",
         ("tests/integration/test_scripts_call_states.py",),
+    ),
+    Breakage(
+        "take an answer after its time where no sweeper has come",
+        f"{SCRIPTS}/answering.lua",
+        "if not is_over then",
+        "if true then",
+        ("tests/integration/test_deferred.py",),
     ),
     Breakage(
         "forget the number of a deferral",
@@ -346,8 +368,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     Breakage(
         "count no answer that comes too late",
         f"{SCRIPTS}/answering.lua",
-        "    redis.call('HINCRBY', K.call, 'late', 1)\n",
-        "",
+        "    redis.call('HINCRBY', K.call, 'late', 1)\n    return nil, {'gone', c.state}",
+        "    return nil, {'gone', c.state}",
         ("tests/integration/test_scripts_deferred.py",),
     ),
     Breakage(
@@ -455,4 +477,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "",
         ("tests/integration/test_scripts_limits.py",),
     ),
+    *OF_DIALECTS,
+    *OF_REGISTRY,
+    *OF_RESULTS,
 )

@@ -157,7 +157,7 @@ WHOLE: dict[str, Any] = {
         "maxResultBytes": 10,
         "maxItems": 2,
         "maxBytes": 3,
-        "templates": {"notice": "x"},
+        "templates": {"newest": "Now: {name}", "buried": ["Earlier:", "{id}"]},
         "compactAfterTurns": 4,
     },
     "onRunEnd": "detach",

@@ -51,6 +51,7 @@ def make_brief(
     slots: int = 4,
     capabilities: Sequence[str] | None = None,
     offers: Sequence[ToolOffer] = (),
+    async_tools: bool = False,
     **more: object,
 ) -> Brief:
     rules = [{"tool": tool, "disposition": disposition} for tool, disposition in DISPOSITIONS.items()]
@@ -65,7 +66,7 @@ def make_brief(
         **more,
     }
     agent = parse_agent(json.dumps(written), origin="a test")
-    return Brief(agent, compile_policy(agent), Toolset((*map(make_offer, DISPOSITIONS), *offers)))
+    return Brief(agent, compile_policy(agent), Toolset((*map(make_offer, DISPOSITIONS), *offers)), async_tools)
 
 
 def make_offer(name: str, parameters: str = SCHEMA, **more: Any) -> ToolOffer:
@@ -125,7 +126,7 @@ class Driver:
     minted: int = 0
 
     def __post_init__(self) -> None:
-        self.transcript = Transcript("You are driven.")
+        self.transcript = Transcript("You are driven.", self.brief.dialect)
 
     def take(self, *arrivals: Arrival, after: int = 0) -> tuple[Decision, ...]:
         """Step with these arrivals, `after` ms later, and commit."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from tests.unit.stepper_account import check_account
 from tests.unit.stepper_driver import ASK, CANCEL, DISPOSITIONS, RUNNING, STATUS, WAIT
-from tests.unit.stepper_world import Crash, Owner, Record, World, check_account
+from tests.unit.stepper_world import Crash, Owner, Record, World
 
 from errands_config.wire import CallState, Outcome
 from errands_orchestrator.arrivals import AskFailed, Replied
@@ -27,6 +28,13 @@ ARGUMENTS = [
     "{",
     "[]",
     '{"x":1,"x":2}',
+    *['{"task_handle":"h1"}', '{"task_handle":"h2","x":1}'] * 2,
+    '{"task_handle":"h3","depends_on":["h1"]}',
+    '{"depends_on":["a","b"]}',
+    '{"y":{"$result":"h2"},"x":1}',
+    '{"y":[{"$result":"a"}],"x":{"$result":"b","path":"0"}}',
+    '{"idempotency_key":"k","x":1}',
+    '{"x":1,"confirm_duplicate":true}',
 ]
 FINISHES: list[Finish] = ["tool_calls", "tool_calls", "tool_calls", "tool_calls", "tool_calls", "stop", "length"]
 FINAL = sorted(state for state in CallState if state.is_final)
@@ -156,7 +164,8 @@ class Play:
         """The model answers, before or behind the mail that came meanwhile."""
         ids = tuple(f"id{self.minted + number}" for number in range(len(reply.calls)))
         self.minted += len(reply.calls)
-        replied, mail = Replied(reply, ids), self.world.unread
+        used = self.world.transcript.used([call.provider_id for call in reply.calls])
+        replied, mail = Replied(reply, ids, self.world.names(), used), self.world.unread
         self.owner.run((*mail, replied) if last else (replied, *mail), crashes)
 
     def fail(self, fault: str, crashes: Sequence[Crash] = ()) -> None:
@@ -181,7 +190,17 @@ class Play:
         self.everything_ends()
         self.somebody_writes()
         self.everything_ends()
+        for _ in self.session.calls:
+            self.asks_once_more()
         check_account(self.world)
+
+    def asks_once_more(self) -> None:
+        """What the model knows makes no request, and may not fit beside a person's words: another request follows."""
+        assert all(call.known for call in self.session.calls)
+        self.somebody_writes()
+        self.owner.wake()
+        self.reply(Reply("", (ModelCall("q", "nothing", "{}"),), "tool_calls"))
+        self.everything_ends()
 
     def everything_ends(self) -> None:
         for _ in range(len(self.world.records) + 300):

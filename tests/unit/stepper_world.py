@@ -6,18 +6,21 @@ The world keeps an account of its own of what must come of every call, mail and 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
+from pydantic import JsonValue
+from tests.unit.stepper_dialects import check_acceptable
 from tests.unit.stepper_driver import CANCEL, START, STATUS, WAIT
 
 from errands_config.wire import CallState, Mail, MailKind, Outcome
-from errands_orchestrator.arrivals import Acquired, Answered, Arrival, Begun, Looked, Received
+from errands_orchestrator.arrivals import Acquired, Answered, Arrival, Begun, Looked, Received, Resolved, Surveyed
 from errands_orchestrator.brief import Brief
+from errands_orchestrator.compaction import as_seen
 from errands_orchestrator.decisions import (
     Again,
     Answer,
@@ -29,28 +32,30 @@ from errands_orchestrator.decisions import (
     Look,
     Park,
     Queue,
+    Resolve,
     Step,
+    Survey,
     Wait,
 )
+from errands_orchestrator.digest import Outstanding
+from errands_orchestrator.naming import NamedCall, Names
+from errands_orchestrator.references import Reference, Referred, references_in, values_at
 from errands_orchestrator.session import (
-    AssistantEntry,
     CapabilityCall,
+    Ended,
     Entry,
     NewCall,
     Session,
-    ToolsEntry,
-    UserEntry,
+    TrackedCall,
 )
 from errands_orchestrator.snapshot import dump_session, load_session
 from errands_orchestrator.stepper import step
-from errands_orchestrator.texts import notice_word
 from errands_orchestrator.transcript import Transcript
 from errands_orchestrator.turn import RECORDS_A_STEP
 
 Crash: TypeAlias = Literal["none", "before", "after"]
 """Whether the owner dies just before or just after a commit."""
 
-HEAD = re.compile(r"^tool_call_id (.*) \((.*)\) ([a-z ]+):( .*)?$", re.MULTILINE)
 MOST_STEPS = 60
 """No session takes more steps than this without waiting for somebody."""
 
@@ -96,9 +101,11 @@ class World:
     """Texts that must stand in the log so many times in the end."""
     running: bool = False
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    sent: bytes = b""
+    """The newest request, but for its last bracket."""
 
     def __post_init__(self) -> None:
-        self.transcript = Transcript("p")
+        self.transcript = Transcript("p", self.brief.dialect)
 
     # ---- mail and workers
 
@@ -145,6 +152,15 @@ class World:
     def open_records(self, *states: CallState) -> list[Record]:
         return [record for record in self.records.values() if record.state in states]
 
+    def send_to_model(self) -> None:
+        """A request: one that the API takes, and that begins with the bytes of the one before."""
+        messages = self.transcript.messages()
+        check_acceptable(self.brief, messages)
+        assert messages.startswith(self.sent)
+        self.sent = messages[:-1]
+        if self.brief.agent.delivery.compact_after_turns:
+            check_acceptable(self.brief, Transcript.of("p", as_seen(self.log), self.brief.dialect).messages())
+
     @property
     def unread(self) -> tuple[Received, ...]:
         return tuple(map(Received, self.mail[self.cursor :]))
@@ -160,7 +176,9 @@ class World:
         for entry in step.log:
             self.transcript.append(entry)
         self.log += step.log
+        self.check_dependencies(before, step)
         self.write(step.records)
+        self.write_ends(step.ends)
         for decision in step.decisions:
             if isinstance(decision, Queue):
                 assert not any(call.stopping for call in step.session.calls if call.id in decision.calls)
@@ -189,10 +207,43 @@ class World:
     def write(self, records: Sequence[NewCall]) -> None:
         assert len(records) <= RECORDS_A_STEP
         for new in records:
-            assert new.id not in self.records
+            if new.again and self.records[new.id].state is not CallState.WAITING:
+                continue
+            assert new.again == (new.id in self.records)
             born = CallState.DEFERRED if new.deferral else CallState.WAITING
             state = new.outcome.state if new.outcome else born
             self.records[new.id] = Record(new, state, new.outcome)
+
+    def write_ends(self, ends: Sequence[Ended]) -> None:
+        for it in ends:
+            record = self.records[it.id]
+            if record.state is CallState.WAITING:
+                record.state, record.outcome = it.outcome.state, it.outcome
+
+    def check_dependencies(self, before: Session, done: Step) -> None:
+        """What waited for others goes on when all of these have completed, and not before."""
+        settled = {new.id for new in done.records if new.again}
+        for call in before.calls:
+            if call.id in settled:
+                assert all(self.records[it.call].state is CallState.COMPLETED for it in call.depends)
+        queued = {cid for decision in done.decisions if isinstance(decision, Queue) for cid in decision.calls}
+        assert not any(call.depends or call.same_as for call in done.session.calls if call.id in queued)
+        # whoever waits for others can be reached by their ends: no circle
+        tuple(TopologicalSorter({call.id: _awaited(call) for call in done.session.calls}).static_order())
+
+    def names(self) -> Names:
+        """What every name of this conversation is bound to."""
+        by_id = {record.new.id: self.named(record) for record in self.records.values()}
+        handles = {record.new.handle: self.named(record) for record in self.records.values() if record.new.handle}
+        keys = {record.new.key: self.named(record) for record in self.records.values() if record.new.key}
+        by_provider = {record.new.provider_id: self.named(record) for record in self.records.values()}
+        calls = by_provider | handles | by_id
+        meant = {name: by_id[self.records[it.id].new.same_as or it.id] for name, it in calls.items()}
+        return Names(handles, keys, meant)
+
+    def named(self, record: Record) -> NamedCall:
+        new = record.new
+        return NamedCall(new.id, new.provider_id, new.tool, record.state, new.likeness)
 
     def publish(self, calls: Sequence[str]) -> None:
         self.queued.update(calls)
@@ -207,7 +258,8 @@ class World:
                     for it in self.records.values()
                     if it.new.turn == record.new.turn and it.new.position < record.new.position
                 ]
-                assert not any(it.holds_place for it in earlier)
+                waits = {call.id for call in load_session(self.snapshot).calls if call.depends}
+                assert not any(it.holds_place for it in earlier if it.new.id not in waits)
         assert max(self.queued.values()) == 1
         published = self.open_records(CallState.QUEUED, CallState.RUNNING)
         assert (
@@ -275,12 +327,13 @@ class Owner:
             if isinstance(decision, Cancel):
                 for call_id in decision.calls:
                     self.world.cancel(call_id)
-        if self.asking and decisions == [AskModel()] and not done.log:
+        asks = [decision for decision in decisions if isinstance(decision, Begin | Answer | Look | Resolve | Survey)]
+        goes_on = AskModel() in decisions and not done.log
+        if self.asking and goes_on and not asks:
             return None
-        self.asking = False
-        if all(isinstance(decision, Begin | Answer | Look) for decision in decisions):
-            assert decisions
-            return tuple(map(self.bring, decisions))
+        self.asking = self.asking and goes_on
+        if asks:
+            return tuple(map(self.bring, asks))
         (decision,) = decisions
         unborn = {record.id for record in self.session.unrecorded}
         stopping = [call.id for call in self.session.calls if call.stopping and not call.is_final]
@@ -294,7 +347,7 @@ class Owner:
                 return ()
             case AskModel():
                 self.asking = True
-                check_acceptable(self.world.transcript.messages())
+                self.world.send_to_model()
                 return None
             case Wait(until=until, outside=outside):
                 assert outside == self.session.blocked
@@ -323,9 +376,28 @@ class Owner:
                 return self.begin(call)
             case Answer(call=call):
                 return self.answer(call)
+            case Resolve(call=call):
+                return self.resolve(call)
+            case Survey(calls=calls):
+                return self.survey(calls)
             case _:
                 assert isinstance(decision, Look)
                 return Looked(tuple((call_id, self.world.records[call_id].state) for call_id in decision.calls))
+
+    def survey(self, calls: Sequence[str]) -> Surveyed:
+        progress = str(next(self.world.numbers))
+        return Surveyed(tuple(Outstanding(it, self.world.records[it].state, progress=progress) for it in calls))
+
+    def resolve(self, call: TrackedCall) -> Resolved:
+        assert call.depends
+        assert all(it.done for it in call.depends)
+        arguments = self.world.records[call.id].new.arguments
+        found: dict[Reference, JsonValue] = {}
+        for it in call.depends:
+            outcome = self.world.records[it.call].outcome
+            own = [reference for reference in references_in(json.loads(arguments)) if reference.name == it.name]
+            found |= values_at(Referred(outcome.result if outcome else "", is_json=False), own).found
+        return Resolved(call.id, arguments, found)
 
     def begin(self, call: CapabilityCall) -> Begun:
         if call.name == WAIT:
@@ -341,23 +413,27 @@ class Owner:
     def begin_wait(self, call: CapabilityCall) -> Begun:
         any_of = json.loads(call.arguments)["mode"] == "any"
         named = self.named(call)
-        still = tuple(record.new.id for record in named if not record.state.is_final)
+        still = tuple(record.new.id for record in named if not self.has_ended(record))
         if not still or (any_of and len(still) < len(named)):
             return Begun(call.id)
         return Begun(call.id, still, self.world.now + 30_000, any_of)
 
     def answer(self, call: CapabilityCall) -> Answered:
         if call.name == WAIT:
-            attached = {it.id for it in self.session.attached}
-            ended = (record.new.id for record in self.named(call) if record.state.is_final)
-            return Answered(call.id, "{}", waited=tuple(cid for cid in ended if cid not in attached))
+            ended = (record.new.id for record in self.named(call) if self.has_ended(record))
+            return Answered(call.id, "{}", waited=tuple(cid for cid in ended if cid not in self.session.answered_here))
         target = self.target(call)
         if target is None or not target.state.is_final:
             return Answered(call.id, "{}")
         if call.name == CANCEL and target.state is CallState.CANCELLED:
             return Answered(call.id, "{}", stopped=(target.new.id,))
-        own_turn = any(attached.id == target.new.id for attached in self.session.attached)
-        return Answered(call.id, "{}", read=() if own_turn else (target.new.id,))
+        has_own = target.new.id in self.session.answered_here
+        return Answered(call.id, "{}", read=() if has_own else (target.new.id,))
+
+    def has_ended(self, record: Record) -> bool:
+        """As far as the session knows."""
+        tracked = next((call for call in self.session.calls if call.id == record.new.id), None)
+        return tracked.is_final if tracked else record.state.is_final
 
     def named(self, call: CapabilityCall) -> list[Record]:
         names = json.loads(call.arguments)["tool_call_ids"]
@@ -369,64 +445,6 @@ class Owner:
         return found[-1] if found else None
 
 
-# ---- the account -----------------------------------------------------------------------------------------------
-
-
-def check_acceptable(messages: bytes) -> None:
-    """The rules of the API, written again without the code under test."""
-    due: list[str] = []
-    for message in json.loads(messages):
-        if due:
-            assert (message["role"], message["tool_call_id"]) == ("tool", due.pop(0))
-            continue
-        assert message["role"] in ("system", "user", "assistant")
-        due = [call["id"] for call in message.get("tool_calls", ())]
-        assert len(set(due)) == len(due)
-    assert not due
-
-
-def check_account(world: World) -> None:
-    """Everything has ended and was told: every call has one tool message, every piece of news stands there once."""
-    session = load_session(world.snapshot)
-    assert session == Session("s1", turn=session.turn, attached_at=session.attached_at, heard=world.accepted)
-    messages = [message for entry in world.log if isinstance(entry, ToolsEntry) for message in entry.messages]
-    made = sum(len(entry.calls) for entry in world.log if isinstance(entry, AssistantEntry))
-    assert made == len(messages)
-    told = Counter(message.call for message in messages if message.call)
-    assert set(told.values()) <= {1}
-    assert set(world.records) <= set(told)
-    late = {message.call for message in messages if message.placeholder}
-    check_notices(world, [world.records[call_id] for call_id in late])
-    for record in world.records.values():
-        expect_result(world, record, in_notice=record.new.id in late)
-    texts = "\n".join([*(message.text for message in messages), *user_texts(world)])
-    assert {token: texts.count(token) for token in world.tokens} == world.tokens
-
-
-def expect_result(world: World, record: Record, *, in_notice: bool) -> None:
-    """Its result stands in its tool message or in a notice, unless the model had read it before the notice."""
-    assert record.outcome
-    if in_notice and record.new.id in world.known:
-        for token in re.findall(r"<\d+>", record.outcome.result + record.outcome.error):
-            world.tokens[token] = 0
-
-
-def check_notices(world: World, late: list[Record]) -> None:
-    known = {
-        "": None,
-        "read": " result already read with get-tool-call-status",
-        "waited": " result already given by wait-for-tool-calls",
-        "stopped": " already reported by cancel-tool-call",
-    }
-    wanted = Counter(
-        (record.new.provider_id, record.new.tool, notice_word(record.state), known[world.known.get(record.new.id, "")])
-        for record in late
-    )
-    seen = Counter(
-        (found[1], found[2], found[3], found[4]) for text in user_texts(world) for found in HEAD.finditer(text)
-    )
-    assert seen == wanted
-
-
-def user_texts(world: World) -> list[str]:
-    return [entry.text for entry in world.log if isinstance(entry, UserEntry)]
+def _awaited(call: TrackedCall) -> set[str]:
+    awaited = {it.call for it in call.depends if not it.done}
+    return awaited | ({call.same_as} if call.same_as else set())

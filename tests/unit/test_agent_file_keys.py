@@ -117,6 +117,11 @@ def parameter(key: str, written: object, seen: Callable[[Any], object]) -> Acts:
     return Acts({"parameters": parameters}, lambda agent: seen(agent.parameters[0]), written)
 
 
+def heading(key: str) -> Keys:
+    """A heading of late results."""
+    return {"delivery": {"templates": {key: "{name}:"}}}
+
+
 def binding(**keys: Any) -> Keys:
     return {"bindings": [{"arg": "k", "value": {"tag": "Literal", "contents": 1}, **keys}]}
 
@@ -186,10 +191,22 @@ ACTS: Mapping[str, Acts] = {
     "Delivery.maxResultBytes": Acts(
         {"delivery": {"maxResultBytes": 7}}, lambda agent: agent.delivery.max_result_bytes, 7
     ),
+    "Registry.digest": Acts({"registry": {"digest": True}}, lambda agent: agent.registry.digest, True),
+    "Agent.delivery": Acts({"delivery": {"style": "event"}}, lambda agent: agent.delivery.style, "event"),
+    "Delivery.style": Acts({"delivery": {"style": "event"}}, lambda agent: agent.delivery.style, "event"),
+    "Delivery.maxItems": Acts({"delivery": {"maxItems": 7}}, lambda agent: agent.delivery.max_items, 7),
+    "Delivery.maxBytes": Acts({"delivery": {"maxBytes": 7}}, lambda agent: agent.delivery.max_bytes, 7),
+    "Delivery.compactAfterTurns": Acts(
+        {"delivery": {"compactAfterTurns": 7}}, lambda agent: agent.delivery.compact_after_turns, 7
+    ),
+    "Delivery.templates": Acts(heading("newest"), lambda agent: agent.delivery.templates.newest, "{name}:"),
+    "Templates.newest": Acts(heading("newest"), lambda agent: agent.delivery.templates.newest, "{name}:"),
+    "Templates.buried": Acts(heading("buried"), lambda agent: agent.delivery.templates.buried, "{name}:"),
     "Agent.slug": Acts({"slug": "b"}, lambda agent: agent.slug, "b"),
     "Agent.systemPrompt": Acts({"systemPrompt": ["x", "y"]}, lambda agent: agent.system_prompt, "x\ny"),
     "Agent.announce": Acts({"announce": "x"}, lambda agent: agent.announce, "x"),
     "Agent.flavor": Acts({"flavor": "Scripted"}, lambda agent: agent.flavor, "Scripted"),
+    "Agent.asyncTools": Acts({"flavor": "OpenAIResponses", "asyncTools": True}, lambda agent: agent.async_tools, True),
     "Agent.modelUrl": Acts({"modelUrl": "http://h/v1"}, lambda agent: agent.model_url, "http://h/v1"),
     "Agent.modelName": Acts({"modelName": "m"}, lambda agent: agent.model_name, "m"),
     "Agent.apiKeyId": Acts({"apiKeyId": "main"}, lambda agent: agent.api_key_id, "main"),
@@ -260,6 +277,15 @@ ACTS: Mapping[str, Acts] = {
         "m",
     ),
     "Agent.tools": Acts({"tools": ["x_*"]}, lambda agent: agent.tools, ("x_*",)),
+    "Agent.registry": Acts({"registry": {}}, lambda agent: agent.has_registry, True),
+    "Registry.handles": Acts({"registry": {"handles": True}}, lambda agent: agent.registry.handles, True),
+    "Registry.references": Acts({"registry": {"references": True}}, lambda agent: agent.registry.references, True),
+    "Registry.onDuplicate": Acts(
+        {"registry": {"onDuplicate": "attach"}}, lambda agent: agent.registry.on_duplicate, "attach"
+    ),
+    "Registry.duplicateScope": Acts(
+        {"registry": {"duplicateScope": "name"}}, lambda agent: agent.registry.duplicate_scope, "name"
+    ),
 }
 
 
@@ -286,34 +312,10 @@ REFUSED: Mapping[str, Refused] = {
     },
     "Agent.mailScope": Refused(part("mailScope"), "mailScope", "mail between sessions"),
     "Agent.interruptScope": Refused(part("interruptScope"), "interruptScope", "interrupt mail"),
-    "Agent.registry": Refused(part("registry"), "registry.handles", "handles"),
-    "Registry.handles": Refused(one("registry", "handles"), "registry.handles", "handles"),
-    "Registry.references": Refused(one("registry", "references"), "registry.references", "references to results"),
-    "Registry.onDuplicate": Refused(one("registry", "onDuplicate"), "registry.onDuplicate", "equal calls"),
-    "Registry.duplicateScope": Refused(one("registry", "duplicateScope"), "registry.duplicateScope", "equal calls"),
-    "Registry.digest": Refused(one("registry", "digest"), "registry.digest", "digest of outstanding work"),
-    "Agent.delivery": Refused(part("delivery"), "delivery.style", "results as events"),
-    "Delivery.style": Refused(one("delivery", "style"), "delivery.style", "results as events"),
-    "Delivery.maxItems": Refused(one("delivery", "maxItems"), "delivery.maxItems", "bounds of one delivery"),
-    "Delivery.maxBytes": Refused(one("delivery", "maxBytes"), "delivery.maxBytes", "bounds of one delivery"),
-    "Delivery.templates": Refused(one("delivery", "templates"), "delivery.templates", "texts of one's own"),
-    "Delivery.compactAfterTurns": Refused(
-        one("delivery", "compactAfterTurns"), "delivery.compactAfterTurns", "compaction"
-    ),
 }
 
 ASKING = {"tag": "SystemToolbox", "contents": {"Capabilities": ["ask-user"]}}
-VALUES_REFUSED: tuple[Refused, ...] = (
-    Refused({"flavor": "OpenAIResponses"}, "flavor", "the Responses dialect"),
-    *(
-        Refused(
-            system(Capabilities=["cancel-tool-call", name]),
-            "builtinToolboxes[0].contents.Capabilities[1]",
-            f'"{name}" is not supported yet: this capability',
-        )
-        for name in ("get-tool-call-result",)
-    ),
-)
+VALUES_REFUSED: tuple[Refused, ...] = ()
 """Values that are refused at keys which act otherwise."""
 
 

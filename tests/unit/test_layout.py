@@ -18,7 +18,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 OURS = {Path(package).name for package in MAY_IMPORT}
 PURE = {
     f"orchestrator/errands_orchestrator/{name}.py"
-    for name in ("session", "stepper", "turn", "attach", "notices", "texts", "transcript", "arrivals", "decisions")
+    for name in (
+        "session", "stepper", "turn", "attach", "notices", "delivery", "digest", "compaction", "event_style", "texts",
+        "room", "transcript", "transcript_chat", "transcript_responses", "late_outputs", "arrivals", "decisions",
+        "injected", "made_call", "naming", "judging", "likeness", "dependencies", "references", "recording", "late",
+    )
 } | {
     f"config/errands_config/{name}.py"
     for name in (

@@ -79,6 +79,12 @@ def test_calls_may_wait_for_somebody_outside_in_asynchronous_mode_only(mode: str
     assert resolved("t", mode).may_defer is may
 
 
+def test_what_calls_print_is_kept_where_the_model_can_read_it() -> None:
+    boxes = [{"tag": "SystemToolbox", "contents": {"Capabilities": ["get-tool-call-result"]}}]
+    assert resolved("t", builtinToolboxes=boxes).keeps_output
+    assert not resolved("t").keeps_output
+
+
 def test_a_deferred_call_keeps_its_terms() -> None:
     written = {"tag": "defer", "reason": "a person decides", "expiresSeconds": 60, "attached": False}
     policy = resolved(toolCallPolicyConfig=config(default=written), asyncCallTimeoutSeconds=7)

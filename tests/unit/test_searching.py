@@ -83,3 +83,9 @@ UNFIT = [("(a", r"missing \)"), ("(?=a)", "look-around"), ("a.{900}c", "too larg
 def test_an_expression_that_cannot_be_used_is_refused_with_the_reason(expression: str, why: str):
     with pytest.raises(BadPattern, match=why):
         compiled(expression)
+
+
+@pytest.mark.parametrize("expression", ["^b", "b$", r"\bb"])
+def test_the_ends_of_a_piece_of_a_very_long_line_are_no_ends_of_a_line(expression: str):
+    line = "ab" * 100_000 + "a"
+    assert search(f"{line}\n{line}", 0, compiled(expression), 10_000, never).lines == ()

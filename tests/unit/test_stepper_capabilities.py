@@ -172,15 +172,20 @@ def test_a_question_about_a_call_of_the_same_turn_may_wait_for_it() -> None:
     assert driver.last.decisions == (Answer(driver.session.asked[0]),)
 
 
-def test_a_result_that_was_read_is_told_as_read_and_causes_no_request() -> None:
+@pytest.mark.parametrize(
+    ("answered", "by"),
+    [
+        (Answered("c2", "{}", read=("c1",)), "get-tool-call-status"),
+        (Answered("c2", "{}", paged=("c1",)), "get-tool-call-result"),
+    ],
+)
+def test_a_result_that_was_read_is_told_as_read_and_causes_no_request(answered: Answered, by: str) -> None:
     driver = waiting(None)
-    driver.take(Answered("c2", "{}", read=("c1",)))
+    driver.take(answered)
     assert driver.reply(text="fine", finish="stop") == (Wait(None),)
     assert driver.take(finished("c1")) == (Park("idle"),)
     driver.begin_run("next")
-    assert driver.user_text.endswith(
-        "finished:\n\ntool_call_id p1 (never) completed: result already read with get-tool-call-status"
-    )
+    assert driver.user_text.endswith(f"finished:\n\ntool_call_id p1 (never) completed: result already read with {by}")
     assert driver.session.calls == ()
 
 

@@ -6,6 +6,7 @@ Played twice: by Hypothesis, which finds small counterexamples, and at random, w
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -47,9 +48,43 @@ SPECIAL = [
     make_brief(slots=2, onRunEnd="detach", onRunFailure="keep", interruptCompletions=True),
     make_brief(ANY_PROGRESS, slots=1, pauseCancelsCalls=True, resumeOnAnyMail=True, capabilities=[STATUS, CANCEL]),
     make_brief(ANY_PROGRESS, slots=2, capabilities=[STATUS, CANCEL, ASK, WAIT]),
+    make_brief(ANY_PROGRESS, slots=3, mailInToolResult=True, delivery={"maxItems": 1}),
+    make_brief(slots=3, capabilities=[STATUS, CANCEL, WAIT], delivery={"maxItems": 2, "maxBytes": 150}),
+    make_brief(ANY_PROGRESS, slots=3, capabilities=[STATUS, CANCEL, WAIT], delivery={"style": "event", "maxItems": 3}),
+    make_brief(ANY_PROGRESS, slots=2, registry={"references": True}),
+    make_brief(slots=3, registry={"handles": True, "references": True, "onDuplicate": "attach"}),
+    make_brief(ANY_PROGRESS, slots=3, registry={"onDuplicate": "replace", "duplicateScope": "name"}),
+    make_brief(slots=2, onRunEnd="detach", registry={"onDuplicate": "confirm", "references": True}),
+    make_brief(ANY_PROGRESS, slots=3, interruptCompletions=True, registry={"digest": True}),
+    make_brief(ANY_PROGRESS, slots=3, capabilities=[STATUS, CANCEL], delivery={"compactAfterTurns": 1}),
     make_brief(mode="synchronous", mailInToolResult=True, interruptCompletions=True, onRunEnd="cancel"),
 ]
-BRIEFS: list[Brief] = SPECIAL + [
+LATER: dict[str, Any] = {"flavor": "OpenAIResponses"}
+ALL_AT_ONCE: dict[str, Any] = {
+    "mailInToolResult": True,
+    "interruptCompletions": True,
+    "capabilities": [STATUS, RUNNING, CANCEL, ASK, WAIT],
+    "registry": {"digest": True, "handles": True, "references": True, "onDuplicate": "attach"},
+}
+ONE_BY_ONE = {"compactAfterTurns": 1, "maxItems": 1}
+TOGETHER = [
+    make_brief(ANY_PROGRESS, slots=3, delivery=ONE_BY_ONE, **ALL_AT_ONCE),
+    make_brief(ANY_PROGRESS, slots=3, delivery=ONE_BY_ONE, async_tools=True, **ALL_AT_ONCE, **LATER),
+    make_brief(slots=3, delivery={"style": "event", **ONE_BY_ONE}, async_tools=True, **ALL_AT_ONCE, **LATER),
+]
+RESPONSES = [
+    make_brief(ANY_PROGRESS, slots=2, capabilities=[STATUS, CANCEL, ASK, WAIT], async_tools=True, **LATER),
+    make_brief(slots=3, capabilities=[STATUS, RUNNING, CANCEL, WAIT], async_tools=True, **LATER),
+    make_brief(slots=2, onRunEnd="detach", onRunFailure="keep", interruptCompletions=True, async_tools=True, **LATER),
+    make_brief(ANY_PROGRESS, onRunEnd="cancel", mailInToolResult=True, async_tools=True, **LATER),
+    make_brief(yield_on_timeout(3000), registry={"handles": True, "onDuplicate": "attach"}, async_tools=True, **LATER),
+    make_brief(ANY_PROGRESS, slots=2, capabilities=[STATUS, CANCEL, ASK, WAIT], **LATER),
+    make_brief(ANY_PROGRESS, slots=3, delivery={"maxItems": 1}, registry={"digest": True}, async_tools=True, **LATER),
+    make_brief(slots=3, delivery={"style": "event", "maxItems": 2, "maxBytes": 150}, async_tools=True, **LATER),
+    make_brief(mode="synchronous", async_tools=True, **LATER),
+    make_brief(ANY_PROGRESS, slots=3, delivery={"compactAfterTurns": 1, "maxItems": 1}, async_tools=True, **LATER),
+]
+BRIEFS: list[Brief] = [*SPECIAL, *RESPONSES, *TOGETHER] + [
     make_brief(strategy, mode=mode, slots=slots, capabilities=capabilities)
     for strategy in (ALL_DONE, ANY_PROGRESS, yield_on_timeout(3000))
     for mode in ("asynchronous", "synchronous")
@@ -59,7 +94,7 @@ BRIEFS: list[Brief] = SPECIAL + [
 ]
 
 DEATHS: st.SearchStrategy[list[Crash]] = st.lists(st.sampled_from(CRASHES), max_size=3)
-CALLS = st.builds(ModelCall, st.sampled_from(IDS), st.sampled_from(NAMES), st.sampled_from(ARGUMENTS))
+CALLS = st.builds(ModelCall, st.sampled_from(IDS), st.sampled_from(NAMES), st.sampled_from(ARGUMENTS), st.booleans())
 PICK = st.integers(0, 7)
 is_asking = precondition(lambda machine: machine.play.owner.asking)
 
@@ -119,7 +154,8 @@ TestAnyInterleaving = AnyInterleaving.TestCase
 
 
 def random_call(chance: Random) -> ModelCall:
-    return ModelCall(chance.choice(IDS), chance.choice(NAMES), chance.choice(ARGUMENTS))
+    is_async = chance.random() < 0.8
+    return ModelCall(chance.choice(IDS), chance.choice(NAMES), chance.choice(ARGUMENTS), is_async)
 
 
 def random_reply(play: Play, chance: Random) -> Reply:
@@ -154,10 +190,12 @@ def test_a_hundred_moves_at_random(brief: Brief) -> None:
 
 @pytest.mark.parametrize("tool", ["wait", "work", "never"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_turn_of_more_calls_than_a_commit_takes(tool: str, seed: int) -> None:
+@pytest.mark.parametrize("more", [{}, LATER | {"async_tools": True}], ids=["chat", "responses"])
+def test_a_turn_of_more_calls_than_a_commit_takes(tool: str, seed: int, more: dict[str, Any]) -> None:
     chance = Random(seed)
-    play = Play(make_brief(chance.choice([ALL_DONE, ANY_PROGRESS]), slots=chance.choice([2, 200])))
-    calls = [ModelCall("a", tool, "{}")] * (RECORDS_A_STEP + 5) + [play.question(0, STATUS, wait=True)] * (seed % 2)
+    play = Play(make_brief(chance.choice([ALL_DONE, ANY_PROGRESS]), slots=chance.choice([2, 200]), **more))
+    calls = [ModelCall("a", tool, "{}", is_async=True)] * (RECORDS_A_STEP + 5)
+    calls += [play.question(0, STATUS, wait=True)] * (seed % 2)
     play.reply(Reply("", tuple(calls), "tool_calls"), chance.choices(CRASHES, k=3))
     for _ in range(20):
         random_move(play, chance)

@@ -12,9 +12,9 @@ from tests.unit.stepper_driver import ANY_PROGRESS, SCHEMA, STATUS, Driver, call
 from errands_config.wire import CallState
 from errands_orchestrator.arguments import read_arguments
 from errands_orchestrator.decisions import AskModel, Queue, Wait
+from errands_orchestrator.made_call import unique_ids
 from errands_orchestrator.models.model import ModelCall
 from errands_orchestrator.session import AssistantEntry, NewCall
-from errands_orchestrator.turn import unique_ids
 
 NEEDS_X = '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 

@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from errands_config.agent_file.finding import Finding, key_path, shown
-from errands_config.agent_file.names import CAPABILITIES
 
 _Keys: TypeAlias = tuple[str | int, ...]
 
@@ -23,27 +22,11 @@ class Row(NamedTuple):
 
 
 NOT_YET: tuple[Row, ...] = (
-    Row("flavor", ("OpenAIv1", "Scripted"), "the Responses dialect"),
-    Row(
-        "builtinToolboxes.*.contents.Capabilities.*",
-        tuple(name for name in CAPABILITIES if name != "get-tool-call-result"),
-        "this capability",
-    ),
     Row("mcpServers", ([],), "tools of MCP servers"),
     Row("openApiToolboxes", ([],), "tools of HTTP APIs"),
     Row("extraAgents", ([],), "helpers"),
     Row("mailScope", ("subtree",), "mail between sessions"),
     Row("interruptScope", ("children",), "interrupt mail"),
-    Row("registry.handles", (False,), "handles"),
-    Row("registry.references", (False,), "references to results"),
-    Row("registry.onDuplicate", ("allow",), "the check for equal calls"),
-    Row("registry.duplicateScope", ("name_and_args",), "the check for equal calls"),
-    Row("registry.digest", (False,), "the digest of outstanding work"),
-    Row("delivery.style", ("notice",), "results as events"),
-    Row("delivery.maxItems", (None,), "bounds of one delivery"),
-    Row("delivery.maxBytes", (None,), "bounds of one delivery"),
-    Row("delivery.templates", ({},), "texts of one's own"),
-    Row("delivery.compactAfterTurns", (None,), "compaction"),
 )
 
 

@@ -16,12 +16,21 @@ for _, e in ipairs(payload.events) do
   event(e[1], with({'session_id', A.sid, 'conversation_id', conversation}, e[2]))
 end
 
+local function is_waiting(key) return redis.call('HGET', key, 'state') == 'waiting' end
+-- A call that waited for others is written again once it is settled, unless somebody ended it meanwhile.
+local function write_again(r)
+  local fields = {}
+  for name, value in pairs(r.fields) do with(fields, {name, value}) end
+  redis.call('HSET', r.key, unpack(fields))
+end
 local function write_record(r)
   local fields = {'session', A.sid, 'conversation', conversation, 'created', now, 'attempt', '1', 'published', '0'}
   for name, value in pairs(r.fields) do with(fields, {name, value}) end
   redis.call('HSET', r.key, unpack(fields))
   redis.call('ZADD', K.calls, now, r.id)
   if r.fields.provider_id ~= '' then redis.call('HSET', K.names, r.fields.provider_id, r.id) end
+  if r.fields.task_handle then redis.call('HSET', K.handles, r.fields.task_handle, r.id) end
+  if r.bound then redis.call('HSET', K.idempotency, r.bound[1], r.id .. ' ' .. r.bound[2]) end
 end
 local function unborn(r)
   return {session = A.sid, conversation = conversation, tool = r.fields.tool, provider_id = r.fields.provider_id, attempt = '1',
@@ -38,8 +47,17 @@ local function defer_unborn(r)
   redis.call('ZADD', K.watch, within_sleep(now + tonumber(r.fields.expires_ms)), r.id)
   event('tool_call.deferred', call_facts(r.id, unborn(r)))
 end
+local function end_waiting(e)
+  local c = record(e.key)
+  if not c or c.state ~= 'waiting' then return end
+  local fields = {'ended_at', now}
+  for name, value in pairs(e.fields) do with(fields, {name, value}) end
+  redis.call('HSET', e.key, unpack(fields))
+  redis.call('HSET', e.key, 'end_seq', event('tool_call.' .. e.fields.state, end_facts(e.id, c, e.fields), true))
+end
+for _, e in ipairs(payload.ends) do end_waiting(e) end
 for _, r in ipairs(payload.records) do
-  write_record(r)
+  if not r.again then write_record(r) elseif is_waiting(r.key) then write_again(r) else r.fields.state = '' end
   if FINAL[r.fields.state] then end_unborn(r) end
   if r.fields.state == 'deferred' then defer_unborn(r) end
 end

@@ -7,7 +7,7 @@ if not head[2] then
 end
 if head[1] ~= '' or head[2] ~= A.version or tonumber(head[3]) > now - tonumber(A.untouched_ms) then return 'moved' end
 if redis.call('ZCARD', K.calls) > 0 or #redis.call('XRANGE', K.mail, '(' .. head[4], '+', 'COUNT', 1) > 0 then return 'moved' end
-redis.call('DEL', K.session, K.log, K.mail, K.events, K.calls, K.names)
+redis.call('DEL', K.session, K.log, K.mail, K.events, K.calls, K.names, K.handles, K.idempotency)
 redis.call('ZREM', K.sessions, A.sid)
 redis.call('ZREM', K.due, A.sid)
 return 'forgotten'

@@ -14,7 +14,7 @@ _FORGET_CALLS = Script(
 )
 _FORGET = Script(
     "forget",
-    keys=("session", "log", "mail", "events", "calls", "names", "sessions", "due"),
+    keys=("session", "log", "mail", "events", "calls", "names", "handles", "idempotency", "sessions", "due"),
     args=("sid", "version", "untouched_ms"),
 )
 
@@ -29,7 +29,7 @@ class CallsForgotten:
 
 def forget_calls(sid: str, version: int, cids: Sequence[str]) -> Invocation[CallsForgotten]:
     """Delete the records of calls that have ended. `version` is that of the snapshot which does not track them."""
-    records = tuple(key for cid in cids for key in (keys.call(cid), keys.progress(cid)))
+    records = tuple(key for cid in cids for key in (keys.call(cid), keys.progress(cid), keys.output(cid)))
     named = (keys.session(sid), keys.mail(sid), keys.calls(sid), keys.names(sid))
     args = (version, len(cids), *cids)
     return Invocation(_FORGET_CALLS, (*named, *records), args, lambda answer: CallsForgotten(answer[0], int(answer[1])))
@@ -39,6 +39,7 @@ def forget(sid: str, version: int, untouched_ms: int) -> Invocation[Literal["for
     """Delete a session without calls that has no owner, no unread mail, and was not touched for so long."""
     named = {
         "session": keys.session(sid), "log": keys.log(sid), "mail": keys.mail(sid), "events": keys.events(sid),
-        "calls": keys.calls(sid), "names": keys.names(sid), "sessions": keys.SESSIONS, "due": keys.DUE,
+        "calls": keys.calls(sid), "names": keys.names(sid), "handles": keys.handles(sid),
+        "idempotency": keys.idempotency(sid), "sessions": keys.SESSIONS, "due": keys.DUE,
     }  # fmt: skip
     return _FORGET.use(named, {"sid": sid, "version": version, "untouched_ms": untouched_ms}, lambda answer: answer)

@@ -1,8 +1,8 @@
-"""The transitions of a session: create, acquire, renew, commit, park, send mail."""
+"""The transitions of a session: create, acquire, renew, park, send mail. The commit has a file of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,15 +27,6 @@ _ACQUIRE = Script(
     shared=("head",),
 )
 _RENEW = Script("renew", keys=("due",), args=("count", "lease"))
-_COMMIT = Script(
-    "commit",
-    keys=("session", "log", "mail", "events", "all_events", "calls", "names", "due", "watch", "queues"),
-    args=(
-        "sid", "token", "version", "commit", "cursor", "heard", "trim", "snapshot", "lease", "payload", "status",
-        "moment", "offer",
-    ),
-    shared=("final", "events", "record", "outcome", "parking"),
-)  # fmt: skip
 _PEEK = Script("peek", keys=("index",), args=("limit",))
 _PARK = Script(
     "park",
@@ -177,42 +168,6 @@ def renew(held: Sequence[tuple[str, str]], lease_ms: int) -> Invocation[tuple[He
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A call's record as a commit writes it: `waiting`, or ended before it began."""
-
-    id: str
-    fields: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """A waiting call that becomes queued. `message` goes on the queue's list; empty: the dispatcher sends it."""
-
-    id: str
-    queue: str
-    queue_timeout_ms: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One step, to be written at once."""
-
-    id: str
-    """The same commit again is answered `ok` again."""
-    version: int
-    cursor: str
-    snapshot: str
-    heard: int = 0
-    """Letters that the session has done with, of those that count against the mailbox's bound."""
-    log: tuple[str, ...] = ()
-    records: tuple[Record, ...] = ()
-    publish: tuple[Publication, ...] = ()
-    events: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Kind, and names and values in a row."""
-
-
-@dataclass(frozen=True, slots=True)
 class Rest:
     """How a session is parked."""
 
@@ -227,9 +182,6 @@ class Rest:
         return {"status": self.status, "moment": "" if self.until is None else self.until, "offer": self.offer}
 
 
-_NO_REST = Rest("")
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
     """What a commit or a park met, and the store's time in ms."""
@@ -239,61 +191,14 @@ class Answered:
     mail: tuple[Mail, ...] = ()
 
 
-def commit(sid: str, token: str, step: Commit, lease_ms: int, rest: Rest | None = None) -> Invocation[Answered]:
-    """Write one step of an owned session; `stale` when the session has another owner or another version.
-
-    With a `rest` park it behind that, and answer as `park` does.
-    """
-    named = {
-        "session": keys.session(sid), "log": keys.log(sid), "mail": keys.mail(sid), "events": keys.events(sid),
-        "all_events": keys.EVENTS, "calls": keys.calls(sid), "names": keys.names(sid), "due": keys.DUE,
-        "watch": keys.WATCH, "queues": keys.QUEUES,
-    }  # fmt: skip
-    args = {
-        "sid": sid, "token": token, "version": step.version, "commit": step.id, "cursor": step.cursor,
-        "heard": step.heard, "trim": _after(step.cursor), "snapshot": step.snapshot, "lease": lease_ms,
-        "payload": _payload(step), **(rest or _NO_REST).args(),
-    }  # fmt: skip
-    return _COMMIT.use(named, args, _answered, _touched(step))
-
-
-def _touched(step: Commit) -> tuple[str, ...]:
-    records = (keys.call(r.id) for r in step.records)
-    published = (k for p in step.publish for k in (keys.call(p.id), keys.queued(p.queue), p.queue))
-    return tuple(dict.fromkeys((*records, *published)))
-
-
-def _payload(step: Commit) -> str:
-    body = {
-        "log": step.log,
-        "events": step.events,
-        "records": [{"id": r.id, "key": keys.call(r.id), "fields": r.fields} for r in step.records],
-        "publish": [
-            {
-                "id": p.id, "key": keys.call(p.id), "queue": p.queue, "queued": keys.queued(p.queue), "list": p.queue,
-                "message": p.message, "queue_timeout_ms": p.queue_timeout_ms,
-            }
-            for p in step.publish
-        ],
-    }  # fmt: skip
-    return orjson.dumps(body).decode()
-
-
-def _after(stream_id: str) -> str:
-    """The smallest id that is later: everything up to the cursor is trimmed."""
-    if stream_id == "0-0":
-        return ""
-    ms, seq = stream_id.split("-")
-    return f"{ms}-{int(seq) + 1}"
-
-
 def park(sid: str, token: str, rest: Rest, lease_ms: int) -> Invocation[Answered]:
     """Let go of a session until mail or its moment; unread mail is handed over instead."""
     named = {"session": keys.session(sid), "mail": keys.mail(sid), "due": keys.DUE}
-    return _PARK.use(named, {"sid": sid, "token": token, "lease": lease_ms, **rest.args()}, _answered)
+    return _PARK.use(named, {"sid": sid, "token": token, "lease": lease_ms, **rest.args()}, read_answered)
 
 
-def _answered(answer: Any) -> Answered:
+def read_answered(answer: Any) -> Answered:
+    """What `commit` and `park` answer."""
     return Answered(answer[0], int(answer[1]), read_mail(answer[2]) if answer[0] == "mail" else ())
 
 

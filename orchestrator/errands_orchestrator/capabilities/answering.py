@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from errands_orchestrator.arrivals import Answered, Begun
-from errands_orchestrator.capabilities import cancel, running, status, wait
+from errands_orchestrator.capabilities import cancel, result, running, status, wait
 from errands_orchestrator.capabilities.desk import Desk
-from errands_orchestrator.capabilities.offers import CANCEL, GET_STATUS, LIST_RUNNING, WAIT
+from errands_orchestrator.capabilities.offers import CANCEL, GET_RESULT, GET_STATUS, LIST_RUNNING, WAIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +24,5 @@ CAPABILITIES: Mapping[str, Capability] = {
     LIST_RUNNING: Capability(running.begin, running.answer),
     CANCEL: Capability(cancel.begin, cancel.answer),
     WAIT: Capability(wait.begin, wait.answer),
+    GET_RESULT: Capability(result.begin, result.answer),
 }

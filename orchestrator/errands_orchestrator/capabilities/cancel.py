@@ -6,7 +6,8 @@ from errands_config.scripts.calls import CancelAnswer
 from errands_config.wire import CallState
 from errands_orchestrator.arrivals import Answered, Begun
 from errands_orchestrator.calls import call_row, cancel_call, resolve
-from errands_orchestrator.capabilities.desk import NOT_FOUND, Desk, word
+from errands_orchestrator.capabilities.desk import NOT_FOUND, Desk
+from errands_orchestrator.texts import word
 
 CONFIRM_MS = 10_000
 """How long the answer waits for the worker to confirm."""

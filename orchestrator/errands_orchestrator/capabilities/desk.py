@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import orjson
 
-from errands_config.wire import CallState
 from errands_orchestrator import reads
 from errands_orchestrator.arrivals import Answered
 from errands_orchestrator.brief import Brief
@@ -45,11 +44,6 @@ class Desk:
     def says(self, answer: object, **more: object) -> Answered:
         """An answer as compact JSON."""
         return Answered(self.call.id, orjson.dumps(answer).decode(), **more)  # pyright: ignore[reportArgumentType]
-
-
-def word(state: CallState) -> str:
-    """A state in the words of the model."""
-    return "pending" if state in (CallState.WAITING, CallState.QUEUED) else str(state)
 
 
 def when(ms: int) -> str | None:

@@ -6,7 +6,8 @@ import orjson
 
 from errands_orchestrator.arrivals import Answered, Begun
 from errands_orchestrator.calls import CallRow, call_rows, progress_of
-from errands_orchestrator.capabilities.desk import Desk, when, word
+from errands_orchestrator.capabilities.desk import Desk, when
+from errands_orchestrator.texts import word
 
 
 async def begin(desk: Desk) -> Begun:
@@ -25,6 +26,7 @@ async def _line(desk: Desk, row: CallRow) -> dict[str, object]:
     newest = await progress_of(desk.store, row.id, 1)
     return {
         "tool_call_id": row.provider_id or row.id,
+        **({"task_handle": row.handle} if row.handle else {}),
         "tool_name": row.tool,
         "status": word(row.state),
         "started_at": when(row.started_at),

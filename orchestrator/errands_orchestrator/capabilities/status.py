@@ -7,9 +7,9 @@ import orjson
 from errands_config.wire import CallState
 from errands_orchestrator.arrivals import Answered, Begun
 from errands_orchestrator.calls import CallRow, ProgressEntry, call_row, place_in_line, progress_of, resolve
-from errands_orchestrator.capabilities.desk import NOT_FOUND, Desk, when, word
+from errands_orchestrator.capabilities.desk import NOT_FOUND, Desk, when
 from errands_orchestrator.session import Reads
-from errands_orchestrator.texts import end_text
+from errands_orchestrator.texts import end_text, word
 
 HELD_MS = 5_000
 """From the third read without news on, the answer waits that long for some."""
@@ -48,6 +48,7 @@ async def answer(desk: Desk) -> Answered:
 def _report(desk: Desk, row: CallRow, progress: list[ProgressEntry]) -> dict[str, object]:
     report: dict[str, object] = {
         "tool_call_id": row.provider_id or row.id,
+        **({"task_handle": row.handle} if row.handle else {}),
         "status": word(row.state),
         "tool_name": row.tool,
         "started_at": when(row.started_at),
@@ -63,8 +64,8 @@ def _report(desk: Desk, row: CallRow, progress: list[ProgressEntry]) -> dict[str
 def _result(desk: Desk, row: CallRow) -> str | None:
     if row.outcome is None:
         return None
-    own_turn = any(call.id == row.id for call in desk.session.attached)
-    return OWN_MESSAGE if own_turn else end_text(row.outcome, desk.max_bytes)
+    own_turn = row.id in desk.session.answered_here
+    return OWN_MESSAGE if own_turn else end_text(row.outcome, desk.max_bytes, readable=desk.brief.reads_results)
 
 
 def _notes(desk: Desk, row: CallRow, seen: Reads) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 from errands_orchestrator.arrivals import Answered, Begun
 from errands_orchestrator.calls import CallRow, call_rows, resolve
@@ -13,33 +13,46 @@ from errands_orchestrator.texts import end_text
 
 LONGEST_SECONDS = 300
 USUAL_SECONDS = 30
+_By: TypeAlias = Literal["task_handles", "tool_call_ids"]
+_ALWAYS = {"task_handles": ("completed",), "tool_call_ids": ("completed", "pending")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A call that is waited for: what the model calls it, and its record; None where there is no such call."""
+
+    name: str
+    by: _By
+    row: CallRow | None
+    is_final: bool
+    """It has ended, and the session knows: what is said of it fits the messages beside this answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waited:
-    """The calls of one wait: what the model named, with the record of each; None where there is no such call."""
+    """The calls of one wait."""
 
-    named: tuple[tuple[str, CallRow | None], ...]
+    named: tuple[_Named, ...]
     any_of: bool
 
-    def names(self, *, final: bool) -> list[str]:
+    def names(self, by: str, *, final: bool) -> list[str]:
         """What the model named of those that have ended, or have not."""
-        return [name for name, row in self.named if row and row.state.is_final == final]
+        return [it.name for it in self.named if it.by == by and it.row and it.is_final == final]
 
     @property
     def unknown(self) -> list[str]:
         """What is no call of the session."""
-        return [name for name, row in self.named if row is None]
+        return [it.name for it in self.named if it.row is None]
 
     @property
     def open(self) -> tuple[str, ...]:
         """Our ids of the calls that have not ended."""
-        return tuple(dict.fromkeys(row.id for _, row in self.named if row and not row.state.is_final))
+        return tuple(dict.fromkeys(it.row.id for it in self.named if it.row and not it.is_final))
 
     @property
     def is_over(self) -> bool:
         """Whether there is nothing to wait for any more."""
-        return not self.open or (self.any_of and bool(self.names(final=True)))
+        return not self.open or (self.any_of and any(it.is_final for it in self.named))
 
 
 async def begin(desk: Desk) -> Begun:
@@ -54,20 +67,26 @@ async def begin(desk: Desk) -> Begun:
 async def answer(desk: Desk) -> Answered:
     """Say what ended, with the results that stand in no tool message of this turn and were not told before."""
     waited = await _look(desk)
-    rows = [row for _, row in waited.named if row and row.state.is_final]
+    rows = [it.row for it in waited.named if it.row and it.is_final]
     fresh, told = _apart(desk, rows)
-    results = {_name(waited, row): end_text(row.outcome, desk.max_bytes) for row in fresh if row.outcome}
+    readable = desk.brief.reads_results
+    results = {
+        _name(waited, row): end_text(row.outcome, desk.max_bytes, readable=readable) for row in fresh if row.outcome
+    }
     said: dict[str, object] = {
         "results": results,
         "status": _status(desk, waited),
-        "completed_tool_call_ids": waited.names(final=True),
-        "pending_tool_call_ids": waited.names(final=False),
+        "completed_task_handles": waited.names("task_handles", final=True),
+        "pending_task_handles": waited.names("task_handles", final=False),
+        "completed_tool_call_ids": waited.names("tool_call_ids", final=True),
+        "pending_tool_call_ids": waited.names("tool_call_ids", final=False),
         "already_delivered": [_name(waited, row) for row in told],
         "not_found": waited.unknown,
         "woken_by": "" if waited.is_over else desk.call.woken_by,
     }
-    # a list or a text that is empty says nothing; the two lists of ids always stand there
-    kept = {key: value for key, value in said.items() if value or key.endswith("_call_ids")}
+    # a list or a text that is empty says nothing; what is said of the ids that were asked about always stands there
+    asked = {f"{what}_{it.by}" for it in waited.named for what in _ALWAYS[it.by]}
+    kept = {key: value for key, value in said.items() if value or key in asked}
     return desk.says(kept, waited=tuple(row.id for row in fresh))
 
 
@@ -78,20 +97,39 @@ def _status(desk: Desk, waited: _Waited) -> str:
 
 
 def _apart(desk: Desk, rows: Iterable[CallRow]) -> tuple[list[CallRow], list[CallRow]]:
-    """Of calls that have ended: those whose result is news of an earlier turn, and those that were told before."""
-    attached = {call.id for call in desk.session.attached}
+    """Of calls that have ended: those whose result is news and stands nowhere else, and those that were told before."""
+    own = desk.session.answered_here
     owed = {call.id for call in desk.session.calls if not call.known}
-    earlier = list({row.id: row for row in rows if row.id not in attached}.values())
+    earlier = list({row.id: row for row in rows if row.id not in own}.values())
     return [row for row in earlier if row.id in owed], [row for row in earlier if row.id not in owed]
 
 
 def _name(waited: _Waited, row: CallRow) -> str:
-    return next(name for name, one in waited.named if one and one.id == row.id)
+    return next(it.name for it in waited.named if it.row and it.row.id == row.id)
 
 
 async def _look(desk: Desk) -> _Waited:
-    names = cast("Sequence[str]", desk.arguments["tool_call_ids"])
-    ids = {name: await resolve(desk.store, desk.session, name) for name in dict.fromkeys(names)}
-    rows = {row.id: row for row in await call_rows(desk.store, [cid for cid in ids.values() if cid])}
-    named = tuple((name, rows.get(cid) if cid else None) for name, cid in ids.items())
-    return _Waited(named, desk.arguments.get("mode") == "any")
+    handles, ids = _asked(desk, "task_handles"), _asked(desk, "tool_call_ids")
+    if not (handles or ids):
+        handles, ids = _all_open(desk)
+    found = {name: await resolve(desk.store, desk.session, name) for name in (*handles, *ids)}
+    rows = {row.id: row for row in await call_rows(desk.store, sorted({cid for cid in found.values() if cid}))}
+    running = {call.id for call in desk.session.calls if not call.is_final}
+
+    def named(name: str, by: _By) -> _Named:
+        row = rows.get(found[name] or "")
+        return _Named(name, by, row, bool(row and row.state.is_final and row.id not in running))
+
+    asked = (*(named(name, "task_handles") for name in handles), *(named(name, "tool_call_ids") for name in ids))
+    return _Waited(asked, desk.arguments.get("mode") == "any")
+
+
+def _asked(desk: Desk, by: str) -> list[str]:
+    return list(dict.fromkeys(cast("Sequence[str]", desk.arguments.get(by, ()))))
+
+
+def _all_open(desk: Desk) -> tuple[list[str], list[str]]:
+    """The calls that have not ended, by handle where they have one."""
+    open_calls = [call for call in desk.session.calls if not call.is_final]
+    handles = [call.handle for call in open_calls if call.handle]
+    return handles, [call.provider_id for call in open_calls if not call.handle]

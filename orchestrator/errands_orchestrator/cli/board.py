@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from errands_config.text import for_terminal, short
 from errands_config.wire import CallState
 from errands_orchestrator.calls import CallRow
-from errands_orchestrator.capabilities.desk import word
 from errands_orchestrator.cli.following import Seen
+from errands_orchestrator.texts import word
 
 _STATES = {
     "tool_call.queued": CallState.QUEUED, "tool_call.started": CallState.RUNNING,

@@ -15,7 +15,7 @@ def call_fields(row: CallRow) -> Row:
     return {
         "tool_call_id": row.id,
         "provider_call_id": row.provider_id or None,
-        "task_handle": None,
+        "task_handle": row.handle or None,
         "session_id": row.session,
         "tool": row.tool,
         "status": str(row.state),
