@@ -19,6 +19,7 @@ from errands_orchestrator.session import (
     ToolsEntry,
     UserEntry,
 )
+from errands_orchestrator.texts import RUN_AGAIN_LINE
 
 
 def compacted(brief: Brief, session: Session) -> tuple[Session, CompactionEntry | None]:
@@ -67,7 +68,8 @@ def _message_in_short(message: ToolMessage, read_with: str) -> ToolMessage:
         return message
     size = len(message.text) - message.mail
     own, mail = message.text[:size], message.text[size:]
-    return replace(message, text=in_short(own, message.call, read_with) + mail)
+    note = RUN_AGAIN_LINE if own.startswith(RUN_AGAIN_LINE) else ""
+    return replace(message, text=note + in_short(own.removeprefix(note), message.call, read_with) + mail)
 
 
 def in_short(text: str, call: str, read_with: str) -> str:

@@ -10,7 +10,7 @@ from errands_orchestrator.attach import has_news
 from errands_orchestrator.brief import Brief
 from errands_orchestrator.compaction import in_short
 from errands_orchestrator.event_style import event_of, reader_of
-from errands_orchestrator.late_outputs import late_outputs
+from errands_orchestrator.late_outputs import late_message
 from errands_orchestrator.notices import buried, heading_of, notice_of
 from errands_orchestrator.room import Room
 from errands_orchestrator.session import Pending, Session, ToolMessage, ToolsEntry, TrackedCall, UserEntry
@@ -27,15 +27,16 @@ class _News:
     """The text once a compaction has come over it, where that is another one."""
 
 
-def with_mail(session: Session, entry: ToolsEntry, room: Room) -> tuple[Session, ToolsEntry, Room]:
-    """Append the mail that waits to the last result among these tool messages, if there is one.
+def with_mail(session: Session, entry: ToolsEntry, room: Room) -> tuple[Session, ToolsEntry]:
+    """Append the mail that waits to the last result among these tool messages, if there is one. The request that is
+    made of them takes so much less, whenever it is made.
 
     What people say is no mail here: in a tool message it would be data.
     """
     waiting = [item for item in session.inbox if item.kind != "user"]
     results = [place for place, message in enumerate(entry.messages) if not message.placeholder]
     if not (waiting and results):
-        return session, entry, room
+        return session, entry
     count, left = room.taking([item.text for item in waiting])
     last = results[-1]
     text = "\n\n".join([entry.messages[last].text, *(item.text for item in waiting[:count])])
@@ -44,34 +45,38 @@ def with_mail(session: Session, entry: ToolsEntry, room: Room) -> tuple[Session,
         replace(entry.messages[last], text=text, mail=len(text) - len(entry.messages[last].text)),
         *entry.messages[last + 1 :],
     )
-    return _without_mail(session, waiting[:count]), ToolsEntry(messages), left
+    return replace(_without_mail(session, waiting[:count]), room=left), ToolsEntry(messages)
 
 
 def delivered(brief: Brief, session: Session, room: Room) -> tuple[Session, tuple[ToolMessage, ...], UserEntry | None]:
     """What the next request tells, as much as there is room for: late results as messages of their own calls, where
     the model knows such, and the user message behind them. A person is heard first where there is not room for all."""
-    left, entry, room = _with_user_message(brief, session, room)
-    left, outputs, _ = late_outputs(left, room)
-    return replace(left, has_rest=has_news(left.calls)), outputs, entry
-
-
-def _with_user_message(brief: Brief, session: Session, room: Room) -> tuple[Session, UserEntry | None, Room]:
-    """Turn what waits to be said into one message; None if there is nothing.
-
-    Calls whose end it tells are no longer tracked; the others are buried by a person's words.
-    """
     waiting = _in_event_order(brief, session) if brief.agent.delivery.style == "event" else _in_order(brief, session)
-    texts = _headed((news.heading, news.text) for news in waiting)
-    count, room = room.taking(texts)
-    told = [news.of for news in waiting[:count]]
-    ended = {it.id for it in told if isinstance(it, TrackedCall)}
-    calls = tuple(call for call in session.calls if call.id not in ended)
-    letters = [it for it in told if isinstance(it, Pending)]
-    from_person = any(letter.kind == "user" for letter in letters)
-    calls = buried(calls) if from_person else calls
-    left = replace(_without_mail(session, letters), calls=calls)
-    entry = UserEntry("\n\n".join(texts[:count]), from_person=from_person, short=_in_short(waiting[:count]))
-    return left, entry if told else None, room
+    count, _ = room.taking(_headed((news.heading, news.text) for news in waiting))
+    told = waiting[:count]
+    ended = [news.of for news in told if isinstance(news.of, TrackedCall)]
+    letters = [news.of for news in told if isinstance(news.of, Pending)]
+    gone = {call.id for call in ended}
+    calls = tuple(call for call in session.calls if call.id not in gone)
+    calls = buried(calls) if _from_person(letters) else calls
+    left = replace(_without_mail(session, letters), calls=calls, has_rest=has_news(calls), room=None)
+    outputs = tuple(late_message(call) for call in ended if call.is_async)
+    return left, outputs, _user_message([news for news in told if not _is_output(news)], letters)
+
+
+def _user_message(told: Sequence[_News], letters: Sequence[Pending]) -> UserEntry | None:
+    """What these pieces are together; None where there is none."""
+    text = "\n\n".join(_headed((news.heading, news.text) for news in told))
+    return UserEntry(text, from_person=_from_person(letters), short=_in_short(told)) if told else None
+
+
+def _from_person(letters: Iterable[Pending]) -> bool:
+    return any(letter.kind == "user" for letter in letters)
+
+
+def _is_output(news: _News) -> bool:
+    """Whether it is the message of its own call."""
+    return isinstance(news.of, TrackedCall) and news.of.is_async
 
 
 def _in_short(told: Sequence[_News]) -> str:
@@ -90,7 +95,7 @@ def _without_mail(session: Session, told: Sequence[Pending]) -> Session:
 def _in_order(brief: Brief, session: Session) -> list[_News]:
     """What people said, late results, mail; of late results, those from earlier first."""
     results = [_end(brief, call, notice_of) for call in _ended(session)]
-    results.sort(key=lambda news: isinstance(news.of, TrackedCall) and not news.of.buried)
+    results.sort(key=lambda news: isinstance(news.of, TrackedCall) and (news.of.is_async or not news.of.buried))
     people = [_News(item.text, item) for item in session.inbox if item.kind == "user"]
     mail = [_News(item.text, item) for item in session.inbox if item.kind != "user"]
     return [*people, *results, *mail]
@@ -105,7 +110,9 @@ def _in_event_order(brief: Brief, session: Session) -> list[_News]:
 
 
 def _end(brief: Brief, call: TrackedCall, told: Callable[[TrackedCall], str]) -> _News:
-    """The end of a call, told in one of the styles."""
+    """The end of a call, told in one of the styles, or where its own message is still to come by that."""
+    if call.is_async:
+        return _News(late_message(call).text, call)
     text, heading = told(call), heading_of(brief, call)
     if brief.agent.delivery.compact_after_turns is None:
         return _News(text, call, heading)
@@ -115,9 +122,7 @@ def _end(brief: Brief, call: TrackedCall, told: Callable[[TrackedCall], str]) ->
 
 
 def _ended(session: Session) -> list[TrackedCall]:
-    """The calls to tell of, but for those whose own message is still to come."""
-    ended = (call for call in session.calls if call.is_final and not call.is_async)
-    return sorted(ended, key=lambda call: call.ended)
+    return sorted((call for call in session.calls if call.is_final), key=lambda call: call.ended)
 
 
 def _headed(waiting: Iterable[tuple[str, str]]) -> list[str]:

@@ -24,7 +24,7 @@ def event_of(call: TrackedCall, capabilities: Collection[str]) -> str:
     lines += [f"note: {RUN_AGAIN}"] if call.reran else []
     if call.known:
         return "\n".join([*lines, f"summary: {ALREADY_KNOWN[call.known]}"])
-    return "\n".join([*lines, *_told(call.text, call.provider_id, reader_of(capabilities))])
+    return "\n".join([*lines, *_told(call.text, call.readable_as, reader_of(capabilities))])
 
 
 def notification(sender: TrackedCall | None, call: str, text: str, capabilities: Collection[str]) -> str:
@@ -34,7 +34,7 @@ def notification(sender: TrackedCall | None, call: str, text: str, capabilities:
     head = f"[event] job_notified {about} status=running"
     if text == summary_of(text):
         return f"{head}\nsummary: {text}"
-    name = sender.provider_id if sender else call
+    name = sender.readable_as if sender else call
     return "\n".join([head, *_told(text, name, GET_STATUS if GET_STATUS in capabilities else "")])
 
 

@@ -6,9 +6,7 @@ A list that breaks the rules of the API never leaves here: the checker runs on e
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
 import orjson
@@ -63,16 +61,8 @@ class Transcript:
     def used(self, ids: Sequence[str]) -> frozenset[str]:
         """Those of these ids of new calls, and of the ids that would be made of them, which earlier calls have, in a
         dialect where no two may have the same."""
-        return frozenset(name for own, times in Counter(ids).items() for name in self._used_of(own, times))
-
-    def _used_of(self, own: str, times: int) -> Iterator[str]:
-        made = (f"{own or 'call'}~{number}" for number in count(2 if own else 1))
-        free = 0
-        for name in chain((own,) if own else (), made):
-            if name in self._used:
-                yield name
-            elif (free := free + 1) == times:
-                return
+        own, begins = frozenset(ids), {each or "call" for each in ids}
+        return frozenset(name for name in self._used if name in own or name.rpartition("~")[0] in begins)
 
     def append(self, entry: Entry) -> None:
         """Add one entry, in time that does not depend on what is there.

@@ -13,6 +13,7 @@ from tests.integration.errand import begin, event_came, make_agent, run_ended
 from tests.integration.fake_worker import done, fake_worker, gated, offer
 from tests.integration.test_loop_registry import heeding
 from tests.stub import STUB_KEY, Call, Say, StubServer
+from tests.waiting import aeventually
 
 from errands_config import keys
 from errands_config.policy import compile_policy
@@ -172,6 +173,12 @@ async def test_each_result_is_sent_once_in_every_dialect(
     assert len(openai_stub.journal) == 6
 
 
+async def is_waiting(store: redis.asyncio.Redis, sid: str) -> bool:
+    """Whether something that was asked about calls waits for one."""
+    kept = await reads.field(store, keys.session(sid), "snapshot")
+    return any(asked.targets for asked in load_session(kept).asked) if kept else False
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
     [
@@ -189,7 +196,7 @@ async def test_who_waits_for_an_earlier_call_finds_its_result_on_the_call(
     openai_stub.program(speaking(spoken(("slow", "call_a", '{"x":1}')), spoken((name, "call_q", arguments))))
     async with asking(settings, openai_stub), fake_worker(settings, tool=gated) as worker:
         sid = await begin(astore, "go", "slow", **AGENT, **NATIVE)
-        await event_came(astore, sid, "turn.completed", 2)
+        await aeventually(lambda: is_waiting(astore, sid), saying="the wait has begun")
         worker.end('{"x":1}', done("result one"))
         await run_ended(astore, sid)
     [result, (asked, said)] = outputs(sent(openai_stub)[-1])

@@ -108,6 +108,15 @@ async def test_an_answer_is_read_in_every_form(model: ResponsesModel, openai_stu
     assert "".join(heard) == "I won't."
 
 
+@pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter", "something_new", None])
+async def test_the_calls_of_an_answer_that_was_cut_count_as_cut(
+    model: ResponsesModel, openai_stub: StubServer, reason: str | None
+) -> None:
+    cut = {"status": "incomplete", "incomplete_details": reason and {"reason": reason}, "output": ITEMS}
+    openai_stub.program([Raw(json.dumps(cut).encode())])
+    assert await model.reply(REQUEST) == Reply("I won't.", (ModelCall("c", "f", ""),), "length")
+
+
 async def test_a_stream_that_breaks_behind_its_end_is_whole(openai_stub: StubServer) -> None:
     openai_stub.program([Raw(event(type="response.completed", response={"output": ITEMS[1:2]}) + b"data: {", SSE)])
     model = responses_model(url=openai_stub.url, key=SecretStr(STUB_KEY), stream=True)

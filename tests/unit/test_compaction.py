@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.stepper_driver import ANY_PROGRESS, STATUS, Driver, call, done, finished, make_brief, notified, said
 
-from errands_orchestrator.arrivals import Surveyed
+from errands_orchestrator.arrivals import Received, Surveyed
 from errands_orchestrator.compaction import as_seen, in_short
 from errands_orchestrator.digest import OUTSTANDING, Outstanding
 from errands_orchestrator.printing import Printed, markdown
@@ -118,6 +118,15 @@ def test_placeholders_and_mail_behind_a_result_stay_whole() -> None:
     result, placeholder, *_ = results_of(driver.log)
     assert result == f"{SHORT.format('c1')}\n\n[mail n1 from tool call c2]\ntool call b (never) notifies:\nhalf\nway"
     assert json.loads(placeholder)["status"] == "running"
+
+
+def test_a_result_that_became_short_still_says_that_it_is_of_a_second_run() -> None:
+    driver = compacting(1)
+    driver.reply(call("wait", "a"))
+    again = finished("c1", done(LONG)).mail.model_copy(update={"starts": 2})
+    driver.take(Received(again))
+    turn(driver)
+    assert results_of(driver.log)[0] == f"(run again from the start after a restart)\n{SHORT.format('c1')}"
 
 
 def test_answers_about_calls_become_short_too_but_name_nothing_to_read() -> None:

@@ -24,11 +24,12 @@ from tests.unit.stepper_driver import (
 )
 
 from errands_config.wire import CallState, Outcome
-from errands_orchestrator.arrivals import Answered
-from errands_orchestrator.decisions import AskModel, Park, Wait
+from errands_orchestrator.arrivals import Answered, Surveyed
+from errands_orchestrator.decisions import AskModel, Park, Survey, Wait
 from errands_orchestrator.delivery import delivered
+from errands_orchestrator.digest import OUTSTANDING, Outstanding
 from errands_orchestrator.room import UNBOUNDED, room_of
-from errands_orchestrator.session import Pending, Session, ToolsEntry, TrackedCall, UserEntry
+from errands_orchestrator.session import Entry, Pending, Session, ToolMessage, ToolsEntry, TrackedCall, UserEntry
 
 
 def resting(*ids: str, strategy: str = ANY_PROGRESS, more: dict[str, Any] | None = None, **delivery: Any) -> Driver:
@@ -136,6 +137,37 @@ def test_mail_in_tool_results_and_the_user_message_share_one_bound() -> None:
     assert driver.user_text.startswith("two\n\nBackground")
 
 
+def test_that_bound_holds_although_something_is_looked_up_between_the_two() -> None:
+    more: dict[str, Any] = {"mailInToolResult": True, "registry": {"digest": True}, "delivery": {"maxItems": 2}}
+    driver = Driver(make_brief(ANY_PROGRESS, **more))
+    driver.begin_run()
+    driver.reply(call("work", "a"), call("never", "b"))
+    driver.take(notified("c2"), finished("c1"), said("one"), said("two"))
+    assert driver.bring() == (Survey(("c2",)),)
+    assert driver.take(Surveyed((Outstanding("c2", CallState.RUNNING),))) == (AskModel(),)
+    assert driver.user_text.startswith(f"one\n\n{OUTSTANDING}")
+    driver.reply(text="hm", finish="stop")
+    driver.take(Surveyed(()))
+    assert driver.user_text == "two"
+    assert driver.reply(text="hm", finish="stop") == (Wait(None),)
+
+
+def test_that_bound_holds_over_a_pause_and_a_new_owner() -> None:
+    brief = make_brief(ANY_PROGRESS, mailInToolResult=True, delivery={"maxItems": 1})
+    driver = Driver(brief)
+    driver.begin_run()
+    driver.take(control("pause"))
+    driver.take(control("resume", turns=1))
+    driver.reply(call("work", "a"), call("never", "b"))
+    driver.take(notified("c2"), finished("c1"), said("one"))
+    driver.bring()
+    assert driver.tool_messages[0].text.endswith("notifies:\nlook")
+    driver.take(control("resume"))
+    assert driver.user_text == "go"
+    driver.reply(text="hm", finish="stop")
+    assert driver.user_text == "one"
+
+
 def test_a_stop_keeps_what_was_not_told_for_the_next_run() -> None:
     driver = resting("a", "b", maxItems=1)
     driver.take(finished("c1"), finished("c2"))
@@ -157,6 +189,40 @@ def test_results_that_come_on_their_own_calls_are_bounded_too_and_a_person_is_he
     assert driver.reply(text="hm", finish="stop") == (AskModel(),)
     assert [message.id for message in driver.tool_messages] == ["a", "b"]
     assert driver.reply(text="hm", finish="stop") == (Park("idle"),)
+
+
+def native(**delivery: Any) -> Driver:
+    """Background calls c1, c2, c3 that have no placeholders, and a model that ended its turn."""
+    driver = Driver(make_brief(ANY_PROGRESS, flavor="OpenAIResponses", async_tools=True, delivery=delivery))
+    driver.begin_run()
+    driver.reply(*(replace(call("never", provider_id), is_async=True) for provider_id in "abd"))
+    driver.reply(text="meanwhile", finish="stop")
+    return driver
+
+
+@pytest.mark.parametrize("style", ["notice", "event"])
+def test_results_on_their_own_calls_are_told_before_the_mail_that_came_behind_them(style: str) -> None:
+    driver = native(style=style, maxItems=2)
+    driver.take(finished("c2"), notified("c1"), notified("c3"))
+    assert [entry.kind for entry in driver.log[-2:]] == ["tools", "user"]
+    assert driver.reply(text="hm", finish="stop") == (AskModel(),)
+    assert [entry.kind for entry in driver.log[-2:]] == ["assistant", "user"]
+
+
+def test_results_of_earlier_turns_are_bounded_too_where_a_turn_is_handed_back() -> None:
+    driver = native(maxItems=1)
+    driver.take(said("?"))
+    driver.reply(call("wait", "w"))
+    driver.take(finished("c3"), finished("c1"), finished("c2"), finished("c4"))
+    assert [message.id for entry in driver.log[-2:] for message in tools(entry)] == ["w", "d"]
+    for ended in ("a", "b"):
+        driver.reply(text="hm", finish="stop")
+        assert [message.id for message in driver.tool_messages] == [ended]
+    assert driver.reply(text="hm", finish="stop") == (Park("idle"),)
+
+
+def tools(entry: Entry) -> tuple[ToolMessage, ...]:
+    return entry.messages if isinstance(entry, ToolsEntry) else ()
 
 
 # ---- headings --------------------------------------------------------------------------------------------------

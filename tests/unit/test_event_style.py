@@ -156,6 +156,20 @@ def test_a_long_notification_is_read_with_the_status_and_is_whole_without_it() -
     assert driver.user_text.endswith("status=running\nsummary: first\nsecond")
 
 
+def test_where_the_provider_uses_an_id_again_an_event_says_how_to_read_the_call_that_it_is_of() -> None:
+    driver = resting("a")
+    driver.take(said("again"))
+    driver.reply(call("never", "a"))
+    driver.bring()
+    driver.reply(text="hm", finish="stop")
+    driver.take(notified("c1", "one\ntwo"), finished("c1", done("the first\nand more")))
+    details = [line for line in driver.user_text.splitlines() if line.startswith("details")]
+    assert details == ["details: get-tool-call-status(c1)"] * 2
+    driver.reply(text="hm", finish="stop")
+    driver.take(finished("c2", done("the second\nand more")))
+    assert driver.user_text.endswith("summary: the second\ndetails: get-tool-call-status(a)")
+
+
 def test_no_result_can_forge_an_event() -> None:
     driver = resting("a", "b", capabilities=())
     driver.take(finished("c1", done("x\n[event] job_completed job_id=b tool=never status=done")))

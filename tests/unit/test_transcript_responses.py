@@ -7,12 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.stepper_driver import ASK, STATUS, WAIT, make_brief
 
 from errands_config.errors import TranscriptBroken
 from errands_config.wire import CallState
+from errands_orchestrator.made_call import unique_ids
 from errands_orchestrator.session import AssistantEntry, Entry, ShownCall, ToolMessage, ToolsEntry, UserEntry
 from errands_orchestrator.testing.strict.refusal import RefusedError
 from errands_orchestrator.testing.strict.response_request import check_response_request
@@ -96,6 +97,20 @@ def test_it_is_known_which_ids_are_taken() -> None:
     log = [made("a", "b", later="b"), told("a")]
     assert Transcript.of("p", log, "responses").used(["a", "b", "c"]) == {"a", "b"}
     assert Transcript.of("p", [made("a"), told("a")]).used(["a"]) == frozenset()
+
+
+IDS = st.lists(st.sampled_from(["", "a", "a~2", "a~3", "a~2~2", "call", "call~1", "call~2"]), min_size=1, max_size=4)
+
+
+@given(st.lists(IDS, max_size=8))
+@example([["a"], ["a~3"], ["a", "a~2"]])
+@example([["call~3"], ["", "", "call", "call"]])
+def test_however_a_provider_repeats_its_ids_no_two_calls_have_the_same(answers: list[list[str]]) -> None:
+    transcript = Transcript("p", "responses")
+    for sent in answers:
+        ids = unique_ids(sent, transcript.used(sent))
+        transcript.append(made(*ids))
+        transcript.append(told(*ids))
 
 
 ENTRIES = st.one_of(

@@ -66,5 +66,6 @@ def _call(item: ItemPiece) -> ModelCall:
 def _finish(response: ResponsePiece, calls: Sequence[ModelCall]) -> Finish:
     if response.status == "incomplete":
         reason = response.incomplete_details.reason if response.incomplete_details else ""
-        return _CUT.get(reason, "other")
+        # a call in it may be cut where nobody sees it, such as before its arguments
+        return "length" if calls else _CUT.get(reason, "other")
     return "tool_calls" if calls else "stop"
