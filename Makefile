@@ -22,7 +22,7 @@ demo: .venv/.ready ## an agent whose slow tool runs in the background; needs no 
 	@$(BIN)/errands demo
 
 test: .venv/.ready ## the whole test suite
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile
 
 check: .venv/.ready ## format, lint and types
 	@$(BIN)/ruff format --check .
