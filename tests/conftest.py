@@ -47,3 +47,12 @@ async def astore(settings: Settings, store: redis.Redis) -> AsyncIterator[redis.
     """The test store, empty, for asyncio."""
     async with aio(settings) as client:
         yield client
+
+
+LONGEST = ("tests/faults/", "tests/unit/test_stepper_machine.py", "tests/acceptance/test_long_results.py")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left alone with it in the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
