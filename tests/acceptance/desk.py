@@ -199,12 +199,11 @@ class Worker:
 
     def ready(self) -> str:
         """Wait until it offers its tools; answers its incarnation."""
-        eventually(
-            lambda: any(self.store.exists(keys.catalogue(name)) for name in self.incarnations()),
-            within=20,
-            saying="the worker offers its tools",
-        )
-        return next(name for name in self.incarnations() if self.store.exists(keys.catalogue(name)))
+
+        def offering() -> str:
+            return next((name for name in self.incarnations() if self.store.exists(keys.catalogue(name))), "")
+
+        return eventually(offering, within=20, saying="the worker offers its tools")
 
     def ready_or_told(self) -> None:
         """Wait until it offers its tools; if it never does, have it say where it is."""

@@ -77,7 +77,7 @@ def test_a_chain_runs_on_a_worker_and_a_failure_skips_what_depends_on_it(here: H
     assert done.json["answer"] == "done"
     assert "not run: it depends on b, which failed" in said
     assert "d after a" in said
-    rows = here.types("calls", "ls", "--json").json
+    rows = here.types("calls", "ls", "--session", done.json["session_id"], "--json").json
     assert {row["task_handle"]: row["status"] for row in rows} == {
         "a": "completed", "b": "failed", "c": "skipped", "d": "completed",
     }  # fmt: skip
